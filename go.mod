@@ -1,0 +1,3 @@
+module github.com/datawait/datawait
+
+go 1.26.8

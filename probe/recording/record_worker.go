@@ -1,0 +1,120 @@
+// The records of a worker process (SPEC §2, kinds 32–34).
+
+package recording
+
+// Batch is one batch built; Ref is the loader or Unknown16 (SPEC §2).
+type Batch struct {
+	Flags    uint8
+	Ref      uint16
+	Received uint64 // ns, index taken from the queue; Unknown64 if not seen
+	Begin    uint64 // ns, dataset fetch starts
+	End      uint64 // ns, batch complete, collate included
+	Sent     uint64 // ns, handed to the result queue; Unknown64 if not seen
+	Batch    uint32 // index in its iterator
+	Resumes  uint32 // times a persistent worker was reset
+	Samples  uint32 // samples in it; Unknown32 if not known
+	Worker   uint32 // 0 … W−1; Unknown32 if not known
+}
+
+// Batch decodes the payload; call it only on a record of that kind.
+func (r *Record) Batch() Batch {
+	return Batch{Flags: r.Flags(), Ref: r.Ref(),
+		Received: r.u64(8),
+		Begin:    r.u64(16),
+		End:      r.u64(24),
+		Sent:     r.u64(32),
+		Batch:    r.u32(40),
+		Resumes:  r.u32(44),
+		Samples:  r.u32(48),
+		Worker:   r.u32(52),
+	}
+}
+
+// Encode returns the record, its sequence number still unset.
+func (v Batch) Encode() (r Record) {
+	r.head(KindBatch, v.Flags, v.Ref)
+	r.put64(8, v.Received)
+	r.put64(16, v.Begin)
+	r.put64(24, v.End)
+	r.put64(32, v.Sent)
+	r.put32(40, v.Batch)
+	r.put32(44, v.Resumes)
+	r.put32(48, v.Samples)
+	r.put32(52, v.Worker)
+	return r
+}
+
+// Cost is what the batch before it cost; Ref as Batch (SPEC §2).
+type Cost struct {
+	Flags      uint8
+	Ref        uint16
+	CPU        uint64 // ns of the building thread
+	ProcessCPU uint64 // ns of the whole process
+	RunQueue   uint64 // ns runnable but not running
+	Collate    uint64 // wall ns inside collate_fn
+	Bytes      uint64 // bytes of the batch's tensors
+	Files      uint32 // files opened
+	Requests   uint32 // HTTP requests seen
+	Tensors    uint32 // tensors; with CostSeveral the number of batches covered
+}
+
+// Cost decodes the payload; call it only on a record of that kind.
+func (r *Record) Cost() Cost {
+	return Cost{Flags: r.Flags(), Ref: r.Ref(),
+		CPU:        r.u64(8),
+		ProcessCPU: r.u64(16),
+		RunQueue:   r.u64(24),
+		Collate:    r.u64(32),
+		Bytes:      r.u64(40),
+		Files:      r.u32(48),
+		Requests:   r.u32(52),
+		Tensors:    r.u32(56),
+	}
+}
+
+// Encode returns the record, its sequence number still unset.
+func (v Cost) Encode() (r Record) {
+	r.head(KindCost, v.Flags, v.Ref)
+	r.put64(8, v.CPU)
+	r.put64(16, v.ProcessCPU)
+	r.put64(24, v.RunQueue)
+	r.put64(32, v.Collate)
+	r.put64(40, v.Bytes)
+	r.put32(48, v.Files)
+	r.put32(52, v.Requests)
+	r.put32(56, v.Tensors)
+	return r
+}
+
+// IO is read counters over the batch before it: a lower bound; Ref as Batch (SPEC §2).
+type IO struct {
+	Flags       uint8
+	Ref         uint16
+	RChar       uint64 // bytes
+	ReadBytes   uint64 // bytes from the device
+	Syscalls    uint64 // read calls
+	Voluntary   uint64 // voluntary context switches
+	Involuntary uint64 // involuntary context switches
+}
+
+// IO decodes the payload; call it only on a record of that kind.
+func (r *Record) IO() IO {
+	return IO{Flags: r.Flags(), Ref: r.Ref(),
+		RChar:       r.u64(8),
+		ReadBytes:   r.u64(16),
+		Syscalls:    r.u64(24),
+		Voluntary:   r.u64(32),
+		Involuntary: r.u64(40),
+	}
+}
+
+// Encode returns the record, its sequence number still unset.
+func (v IO) Encode() (r Record) {
+	r.head(KindIO, v.Flags, v.Ref)
+	r.put64(8, v.RChar)
+	r.put64(16, v.ReadBytes)
+	r.put64(24, v.Syscalls)
+	r.put64(32, v.Voluntary)
+	r.put64(40, v.Involuntary)
+	return r
+}
