@@ -1,0 +1,353 @@
+package analysis
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// Schema is the name and version of the JSON form of a [Result].
+const Schema = "datawait.report/1"
+
+// Est is an estimate that may be missing.
+type Est = unit.Maybe[stat.Estimate]
+
+// Ratio is a 0–1 number that may be missing.
+type Ratio = unit.Maybe[float64]
+
+// Result is everything a report says about one job. Its JSON names are a contract (IDS: report/1): add freely, rename never.
+// A ratio is 0–1, times are seconds unless the name ends in _ns, and what is not known is null with a reason.
+type Result struct {
+	Schema    string                `json:"schema"`
+	Version   string                `json:"datawait_version"`
+	Emulated  bool                  `json:"emulated"` // any number came from the emulated device
+	Nodes     []string              `json:"nodes"`
+	StartedAt unit.Maybe[time.Time] `json:"started_at"`
+	EndedBy   unit.Maybe[string]    `json:"ended_by"` // command, datawait or signal
+	ExitCode  unit.Maybe[int]       `json:"exit_code"`
+	Job       Job                   `json:"job"`
+	Step      Step                  `json:"step"`
+	Ranks     []Rank                `json:"ranks"`
+	Loaders   []Loader              `json:"loaders"`
+	GPUs      []GPU                 `json:"gpus"`
+	Baseline  *Baseline             `json:"baseline"` // nil when no cached-data test ran
+	Verdicts  []Verdict             `json:"verdicts"` // most important first
+	Dropped   []Dropped             `json:"verdicts_considered"`
+	Fixes     []Fix                 `json:"fixes"` // best first
+	NoHelp    []NoHelp              `json:"no_help"`
+	Plan      []PlanStep            `json:"plan"`
+	Model     Model                 `json:"model"`
+	Host      Host                  `json:"host"`
+	Quality   Quality               `json:"quality"`
+
+	// Timeline feeds the pictures. It is long, so it is not part of the JSON document.
+	Timeline Timeline `json:"-"`
+}
+
+// Job is what ran.
+type Job struct {
+	Name            string   `json:"name"`
+	Command         []string `json:"command"`
+	Ranks           int      `json:"ranks"`
+	Steps           int      `json:"steps"` // per rank, observed
+	FetchesPerStep  Ratio    `json:"fetches_per_step"`
+	StepIs          string   `json:"step_is"` // "optimizer step" or "fetch"
+	WallSeconds     Ratio    `json:"wall_seconds"`
+	StepsPerSecond  Est      `json:"steps_per_second"` // live, steady state
+	SamplesPerBatch Ratio    `json:"samples_per_batch"`
+	Throwaway       bool     `json:"throwaway"` // the run was ended by datawait after the test
+}
+
+// Step is the anatomy of a step in steady state: Σ over Σ, epoch starts and each loader's first 2·W fetches apart.
+type Step struct {
+	MeanSeconds      Est   `json:"mean_seconds"`
+	DataWaitShare    Est   `json:"data_wait_share"`
+	ExposedWaitShare Est   `json:"exposed_wait_share"`
+	HandoffShare     Ratio `json:"handoff_share"`
+	EpochStartShare  Ratio `json:"epoch_start_share"` // of the live wall time, not of a steady step
+	P50WaitSeconds   Ratio `json:"p50_wait_seconds"`
+	P99WaitSeconds   Ratio `json:"p99_wait_seconds"`
+	N                int   `json:"n"`
+	// Anatomy splits the mean step; the parts sum to MeanSeconds.
+	Anatomy []Part `json:"anatomy"`
+}
+
+// Part is one named share of a whole, in seconds.
+type Part struct {
+	Name    string  `json:"name"` // an account name, or data_wait where exposure is unknown, or unexplained
+	Seconds float64 `json:"seconds"`
+	Share   float64 `json:"share"`
+}
+
+// Rank is one training process.
+type Rank struct {
+	Rank             int                `json:"rank"`
+	LocalRank        unit.Maybe[int]    `json:"local_rank"`
+	Host             string             `json:"host"`
+	PID              int                `json:"pid"`
+	Restart          unit.Maybe[int]    `json:"restart"`
+	GPUUUID          unit.Maybe[string] `json:"gpu_uuid"`
+	Steps            int                `json:"steps"`
+	DataWaitShare    Ratio              `json:"data_wait_share"`
+	ExposedWaitShare Ratio              `json:"exposed_wait_share"`
+	MeanStepSeconds  Ratio              `json:"mean_step_seconds"`
+	MainCPUCores     Ratio              `json:"main_cpu_cores"` // of the training process, workers apart
+	Ended            string             `json:"ended"`          // normally, killed, parked, running or unknown
+}
+
+// Loader is one data loader of the job (the same loader of several ranks is one row).
+type Loader struct {
+	ID                int                        `json:"id"`
+	Role              string                     `json:"role"` // training, validation or other
+	Kind              string                     `json:"kind"` // torch or watch
+	Dataset           string                     `json:"dataset"`
+	Arguments         map[string]json.RawMessage `json:"arguments"`
+	WorkersSeen       int                        `json:"workers_seen"`
+	BatchesPerEpoch   unit.Maybe[int]            `json:"batches_per_epoch"`
+	Fetches           int                        `json:"fetches"`
+	WaitSeconds       float64                    `json:"wait_seconds"`
+	BuildSeconds      Est                        `json:"build_seconds_per_batch"` // wall, in one worker
+	SoloBuildSeconds  Est                        `json:"solo_build_seconds_per_batch"`
+	CPUSeconds        Ratio                      `json:"cpu_seconds_per_batch"`
+	RunQueueSeconds   Ratio                      `json:"runq_seconds_per_batch"`
+	OffCPUSeconds     Ratio                      `json:"off_cpu_seconds_per_batch"`
+	CollateSeconds    Ratio                      `json:"collate_seconds_per_batch"`
+	HandoffSeconds    Ratio                      `json:"handoff_seconds_per_batch"`
+	Bytes             Ratio                      `json:"bytes_per_batch"` // read
+	BytesSource       string                     `json:"bytes_source"`
+	BatchBytes        Ratio                      `json:"batch_bytes"` // tensors of a finished batch
+	Tensors           Ratio                      `json:"tensors_per_batch"`
+	Files             Ratio                      `json:"files_per_batch"`
+	Requests          Ratio                      `json:"requests_per_batch"`
+	Samples           Ratio                      `json:"samples_per_batch"`
+	EpochStartSeconds Est                        `json:"epoch_start_seconds"`
+	Epochs            int                        `json:"epochs"`
+}
+
+// GPU is one device, or one MIG slice of it.
+type GPU struct {
+	UUID              string            `json:"uuid"`
+	GI                unit.Maybe[int]   `json:"gi"`
+	CI                unit.Maybe[int]   `json:"ci"`
+	Name              string            `json:"name"`
+	Host              string            `json:"host"`
+	Source            string            `json:"source"`
+	Emulated          bool              `json:"emulated"`
+	Grade             stat.Grade        `json:"grade"`
+	Coverage          Ratio             `json:"coverage"`  // of the observed time that counters cover
+	Untrusted         Ratio             `json:"untrusted"` // of the windows that contradict themselves
+	Holders           []string          `json:"holders"`
+	AllocatedNS       int64             `json:"allocated_ns"`
+	HeldRatio         Ratio             `json:"held_ratio"`
+	ResidentRatio     Ratio             `json:"resident_ratio"`
+	SMActiveRatio     Est               `json:"sm_active_ratio"`
+	TensorActiveRatio Ratio             `json:"tensor_active_ratio"`
+	SMActiveComputing Est               `json:"sm_active_while_computing"`
+	SMActiveWaiting   Est               `json:"sm_active_while_waiting"`
+	AccountsNS        map[string]int64  `json:"accounts_ns"`         // sums exactly to AllocatedNS
+	WaitUpperBoundNS  unit.Maybe[int64] `json:"wait_upper_bound_ns"` // host wait, where its exposure is unknown
+}
+
+// Baseline is the outcome of the cached-data test.
+type Baseline struct {
+	Legs              map[string]Leg `json:"legs"`
+	Ceiling           Est            `json:"ceiling"` // live step ÷ cached step: how many times faster it could be
+	SavedSeconds      Est            `json:"saved_seconds_per_step"`
+	CopyShare         Ratio          `json:"copy_share"` // of a live step
+	InterferenceShare Ratio          `json:"interference_share"`
+	UnexplainedShare  Ratio          `json:"unexplained_share"`
+	Pairs             int            `json:"pairs"`
+	Skipped           []SkippedLeg   `json:"skipped"`
+	Conclusion        string         `json:"conclusion"` // input-pipeline, not-input, inconclusive
+	Why               string         `json:"why"`
+}
+
+// Leg is one arm of the test over all its counted blocks.
+type Leg struct {
+	StepSeconds   Est `json:"step_seconds"`
+	SMActiveRatio Est `json:"sm_active_ratio"`
+	Blocks        int `json:"blocks"`
+	Steps         int `json:"steps"`
+}
+
+// SkippedLeg is a leg that did not run or does not count.
+type SkippedLeg struct {
+	Leg    string `json:"leg"`
+	Reason string `json:"reason"`
+}
+
+// Verdict is one finding.
+type Verdict struct {
+	ID          string     `json:"id"`
+	Title       string     `json:"title"` // one sentence
+	Confidence  float64    `json:"confidence"`
+	Share       Ratio      `json:"share"` // of the step (or of the wall time, for epoch-start)
+	Evidence    []Evidence `json:"evidence"`
+	FalsifiedBy string     `json:"falsified_by"`
+}
+
+// Evidence is one measured number behind a verdict.
+type Evidence struct {
+	Metric string  `json:"metric"`
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"` // ratio, seconds, cores, bytes, count
+	Source string  `json:"source"`
+}
+
+// Dropped is a finding that was considered and rejected.
+type Dropped struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// Fix is one change worth making.
+type Fix struct {
+	ID        string     `json:"id"`
+	Position  int        `json:"position"` // from 1
+	Title     string     `json:"title"`
+	Predicted Prediction `json:"predicted"`
+	Measured  Est        `json:"measured"` // saved share, where the run tried it
+	Effort    string     `json:"effort"`
+	How       string     `json:"how"`
+	Needs     string     `json:"needs"`
+	Assumes   []string   `json:"assumes"`
+}
+
+// Prediction is what a fix is expected to do.
+type Prediction struct {
+	StepSeconds      Est   `json:"step_seconds"`
+	StepSavedShare   Est   `json:"step_time_saved_share"`
+	WaitRemovedShare Ratio `json:"wait_removed_share"`
+	EpochSeconds     Ratio `json:"seconds_per_epoch_saved"`
+	GPUHoursPerDay   Ratio `json:"gpu_hours_saved_per_day"` // 24 h of this job
+}
+
+// NoHelp is a common advice that does nothing here, and the term that makes it nothing.
+type NoHelp struct {
+	ID         string `json:"id"`
+	Title      string `json:"title"`
+	Reason     string `json:"reason"`
+	SavedShare Ratio  `json:"saved_share"`
+}
+
+// PlanStep is one step of the greedy plan: what to do next and what binds afterwards.
+type PlanStep struct {
+	ID              string  `json:"id"`
+	StepSeconds     float64 `json:"step_seconds_after"`
+	BottleneckAfter string  `json:"bottleneck_after"`
+}
+
+// Model says whether predictions can be trusted.
+type Model struct {
+	Trusted     bool   `json:"trusted"`
+	Name        string `json:"name"`         // the law or the replay
+	ReplayError Ratio  `json:"replay_error"` // |predicted − measured| ÷ measured for the configuration that ran
+	UsableCores Ratio  `json:"usable_cores"`
+	Reason      string `json:"reason"`
+	// The terms of the law, seconds per step; unknown terms take no part.
+	ComputeSeconds Ratio  `json:"compute_seconds"`
+	SharedSeconds  Ratio  `json:"shared_seconds"`
+	WorkerSeconds  Ratio  `json:"worker_seconds"` // L/W
+	CoreSeconds    Ratio  `json:"core_seconds"`   // B/K
+	Binding        string `json:"binding"`        // compute, shared, workers, cores, main
+}
+
+// Host is what the machine around the job did.
+type Host struct {
+	Cores          Ratio `json:"cores"`
+	UsableCores    Ratio `json:"usable_cores"`
+	QuotaCores     Ratio `json:"quota_cores"`
+	BusyCores      Ratio `json:"busy_cores"`
+	ForeignCores   Ratio `json:"foreign_cores"` // busy outside the job
+	JobCores       Ratio `json:"job_cores"`
+	WorkerRunQueue Ratio `json:"worker_run_queue_cores"`
+	ThrottledRatio Ratio `json:"throttled_ratio"`
+	CPUPressure    Ratio `json:"cpu_pressure"`
+	IOPressure     Ratio `json:"io_pressure"`
+	MemoryPressure Ratio `json:"memory_pressure"`
+	ReadBytesRate  Ratio `json:"disk_read_bytes_per_second"`
+	ReceivedRate   Ratio `json:"received_bytes_per_second"`
+}
+
+// Quality is how far the numbers can be relied on, and what it cost to get them.
+type Quality struct {
+	Hook     HookQuality  `json:"hook"`
+	GPU      GPUQuality   `json:"gpu"`
+	Clock    ClockQuality `json:"clock"`
+	OwnCost  OwnCost      `json:"own_cost"`
+	Damage   DamageReport `json:"damage"`
+	Warnings []string     `json:"warnings"`
+}
+
+// HookQuality is the hook's own account of itself.
+type HookQuality struct {
+	Records      uint64   `json:"records"`
+	Dropped      uint64   `json:"dropped"`
+	Disabled     bool     `json:"disabled"`
+	Errors       []string `json:"errors"`
+	AddedSeconds Ratio    `json:"added_seconds_per_fetch"`
+}
+
+// GPUQuality is how well the counters covered the run.
+type GPUQuality struct {
+	WindowSeconds Ratio  `json:"window_seconds"`
+	Coverage      Ratio  `json:"coverage"`
+	Why           string `json:"why"` // why this source; why none
+}
+
+// ClockQuality is how well clocks agree.
+type ClockQuality struct {
+	ResidualSeconds Ratio `json:"residual_seconds"`
+}
+
+// OwnCost is what the agent used.
+type OwnCost struct {
+	AgentCores Ratio `json:"agent_cores"`
+	AgentRSS   Ratio `json:"agent_rss_bytes"`
+}
+
+// DamageReport counts what could not be read.
+type DamageReport struct {
+	TornTails    int    `json:"torn_tails"`
+	BadFrames    int    `json:"bad_frames"`
+	UnknownKinds uint64 `json:"unknown_kinds"`
+	Torn         uint64 `json:"torn_records"`
+	Lost         uint64 `json:"lost_records"`
+	Unfinished   bool   `json:"unfinished"` // the agent did not finish the recording
+}
+
+// Timeline is the run over time, for pictures. Times are seconds since the first observation.
+type Timeline struct {
+	Seconds float64       // length
+	GPU     []TimelineGPU // counters per GPU
+	Wait    []Interval    // data wait of rank 0's training thread (or the first rank seen)
+	Blocks  []TimelineBlock
+	Marks   []TimelineMark // epoch starts, validation, checkpoints
+}
+
+// TimelineGPU is one GPU's counter windows.
+type TimelineGPU struct {
+	UUID    string
+	Windows []Window
+}
+
+// Window is one counter window; NaN where unknown.
+type Window struct{ Begin, End, SM, Resident float64 }
+
+// Interval is a span of seconds.
+type Interval struct{ Begin, End float64 }
+
+// TimelineBlock is one block of the cached-data test.
+type TimelineBlock struct {
+	Interval
+	Leg  string
+	Void bool
+}
+
+// TimelineMark is a named span.
+type TimelineMark struct {
+	Interval
+	Name string
+}
