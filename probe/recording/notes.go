@@ -1,0 +1,171 @@
+// Notes: what is rare or long, as JSON objects (SPEC §3).
+
+package recording
+
+import (
+	"encoding/json"
+
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// Notes are the decoded notes of one stream, by kind and in the order they were written.
+type Notes struct {
+	Loaders     []LoaderNote
+	Clocks      []ClockNote
+	HookErrors  []HookErrorNote
+	SaveGuards  []SaveGuardNote
+	Sums        []SumsNote
+	Lost        []LostNote
+	GPUs        []GPUNote
+	DeviceNames []DeviceNameNote
+	Hosts       []HostNote
+	LegsSkipped []LegSkippedNote
+	Phases      []PhaseNote
+	Jobs        []JobNote
+	Unknown     uint64 // notes of a name this version does not know
+	Bad         uint64 // notes that are not JSON objects, and fields of the wrong type (left unknown)
+}
+
+// LoaderNote is one loader object: what it reads and how it was made.
+type LoaderNote struct {
+	Loader        uint16            `json:"loader"`
+	Kind          string            `json:"kind"` // torch, watch
+	Dataset       string            `json:"dataset"`
+	Sampler       string            `json:"sampler"`
+	Arguments     LoaderArguments   `json:"arguments"`
+	Length        unit.Maybe[int64] `json:"length"`         // batches of an epoch
+	DatasetLength unit.Maybe[int64] `json:"dataset_length"` // samples
+	Iterable      unit.Maybe[bool]  `json:"iterable"`
+	Name          string            `json:"name"`
+}
+
+// LoaderArguments are the arguments a DataLoader was made with.
+type LoaderArguments struct {
+	Workers           unit.Maybe[int64]  `json:"num_workers"`
+	PrefetchFactor    unit.Maybe[int64]  `json:"prefetch_factor"` // batches per worker
+	BatchSize         unit.Maybe[int64]  `json:"batch_size"`      // samples
+	Shuffle           unit.Maybe[bool]   `json:"shuffle"`
+	PinMemory         unit.Maybe[bool]   `json:"pin_memory"`
+	PersistentWorkers unit.Maybe[bool]   `json:"persistent_workers"`
+	DropLast          unit.Maybe[bool]   `json:"drop_last"`
+	InOrder           unit.Maybe[bool]   `json:"in_order"`
+	Context           unit.Maybe[string] `json:"multiprocessing_context"` // fork, spawn, forkserver
+}
+
+// ClockNote is a pair of clocks read back to back.
+type ClockNote struct {
+	Monotonic uint64 `json:"monotonic"` // ns
+	Realtime  uint64 `json:"realtime"`  // ns since 1970
+}
+
+// HookErrorNote is an error the hook caught inside itself.
+type HookErrorNote struct {
+	Reason int64  `json:"reason"` // code, as in MarkHookDisabled
+	Where  string `json:"where"`
+	Error  string `json:"error"`
+}
+
+// SaveGuardNote names the save or deletion before which the test was stopped.
+type SaveGuardNote struct {
+	Call   string `json:"call"`
+	Target string `json:"target"`
+}
+
+// SumsNote holds the totals of one loader of a ring that ended; they survive an overrun of its records.
+type SumsNote struct {
+	Loader     uint16             `json:"loader"`
+	Fetches    unit.Maybe[uint64] `json:"fetches"`
+	WaitNS     unit.Maybe[uint64] `json:"wait_ns"`
+	BetweenNS  unit.Maybe[uint64] `json:"between_ns"`  // end of a fetch to the start of the next
+	Batches    unit.Maybe[uint64] `json:"batches"`     // built by this process
+	NoGrad     unit.Maybe[uint64] `json:"no_grad"`     // fetches
+	FirstBegin unit.Maybe[uint64] `json:"first_begin"` // ns
+	LastEnd    unit.Maybe[uint64] `json:"last_end"`    // ns
+}
+
+// LostNote counts what a ring's reader came too late for.
+type LostNote struct {
+	Records uint64 `json:"records"`
+	Torn    uint64 `json:"torn"`
+}
+
+// GPUNote names one GPU of a stream and says where its counters come from.
+type GPUNote struct {
+	GPU      uint16 `json:"gpu"` // Ref of its GPU records
+	UUID     string `json:"uuid"`
+	Name     string `json:"name"`
+	Source   string `json:"source"`
+	Emulated bool   `json:"emulated"`
+	Grade    string `json:"grade"` // A, B or C
+	Why      string `json:"why"`   // why this source and no better one
+}
+
+// Classes of a DeviceNameNote.
+const (
+	ClassDisk   = "disk"
+	ClassNet    = "net"
+	ClassSource = "source"
+)
+
+// DeviceNameNote names what the Ref of DISK, NET and SOURCE records means.
+type DeviceNameNote struct {
+	Class string `json:"class"`
+	Ref   uint16 `json:"ref"`
+	Name  string `json:"name"`
+}
+
+// HostNote describes the machine.
+type HostNote struct {
+	Cores       unit.Maybe[int64]  `json:"cores"` // online
+	MemoryBytes unit.Maybe[uint64] `json:"memory_bytes"`
+	Kernel      string             `json:"kernel"`
+	Cgroup      string             `json:"cgroup"`
+	Why         map[string]string  `json:"why"` // what could not be read, and the reason
+}
+
+// LegSkippedNote says which leg of the cached-data test was left out.
+type LegSkippedNote struct {
+	Leg    Leg    `json:"leg"`
+	Reason string `json:"reason"`
+}
+
+// PhaseNote marks the phases of a diagnosis.
+type PhaseNote struct {
+	T     uint64 `json:"t"`     // ns
+	Phase string `json:"phase"` // observe, test, finish
+}
+
+// JobNote says how many Python processes ran, and how many of them the hook was seen in.
+type JobNote struct {
+	PythonChildren int64 `json:"python_children"`
+	Spools         int64 `json:"spools"`
+}
+
+// A Note can be written to a [Sink] with [EncodeNote].
+type Note interface{ noteName() string }
+
+func (LoaderNote) noteName() string     { return "loader" }
+func (ClockNote) noteName() string      { return "clock" }
+func (HookErrorNote) noteName() string  { return "hook-error" }
+func (SaveGuardNote) noteName() string  { return "save-guard" }
+func (SumsNote) noteName() string       { return "sums" }
+func (LostNote) noteName() string       { return "lost" }
+func (GPUNote) noteName() string        { return "gpu" }
+func (DeviceNameNote) noteName() string { return "device-name" }
+func (HostNote) noteName() string       { return "host" }
+func (LegSkippedNote) noteName() string { return "leg-skipped" }
+func (PhaseNote) noteName() string      { return "phase" }
+func (JobNote) noteName() string        { return "job" }
+
+// EncodeNote returns the note's JSON object, its name first.
+func EncodeNote(n Note) json.RawMessage {
+	body, err := json.Marshal(n)
+	if err != nil { // every Note is made of strings, numbers and booleans
+		panic("encoding note " + n.noteName() + ": " + err.Error())
+	}
+	head := `{"note":"` + n.noteName() + `"`
+	if len(body) > len("{}") {
+		head += ","
+	}
+	return append([]byte(head), body[1:]...)
+}

@@ -1,0 +1,106 @@
+package recording
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/datawait/datawait/probe/unit"
+)
+
+func decodeNotes(lines ...string) (n Notes) {
+	for _, l := range lines {
+		n.add([]byte(l))
+	}
+	return n
+}
+
+func TestNotesSurviveEncoding(t *testing.T) {
+	var got Notes
+	for _, n := range sampleNotes {
+		got.add(EncodeNote(n))
+	}
+	if got.Bad != 0 || got.Unknown != 0 {
+		t.Fatalf("bad %d, unknown %d", got.Bad, got.Unknown)
+	}
+	for _, want := range sampleNotes {
+		if !contains(got, want) {
+			t.Errorf("%T did not survive: %+v", want, got)
+		}
+	}
+}
+
+var sampleNotes = []Note{
+	LoaderNote{Loader: 1, Kind: "torch", Dataset: "d", Length: unit.Some[int64](9), Iterable: unit.Some(false),
+		Arguments: LoaderArguments{Workers: unit.Some[int64](4), Context: unit.Some("fork")}},
+	ClockNote{Monotonic: 1, Realtime: 2},
+	HookErrorNote{Reason: 3, Where: "fetch", Error: "boom"},
+	SaveGuardNote{Call: "torch.save", Target: "a.pt"},
+	SumsNote{Loader: 2, Fetches: unit.Some[uint64](5), WaitNS: unit.Some[uint64](6)},
+	LostNote{Records: 7, Torn: 1},
+	GPUNote{GPU: 1, UUID: "GPU-x", Emulated: true, Grade: "C", Why: "only source"},
+	DeviceNameNote{Class: ClassDisk, Ref: 3, Name: "nvme0n1"},
+	HostNote{Cores: unit.Some[int64](2), Why: map[string]string{"memory_bytes": "no /proc"}},
+	LegSkippedNote{Leg: LegReread, Reason: "iterable"},
+	PhaseNote{T: 9, Phase: "test"},
+	JobNote{PythonChildren: 3, Spools: 2},
+}
+
+// contains looks for the note in whichever list holds its type.
+func contains(n Notes, want Note) bool {
+	lists := reflect.ValueOf(n)
+	for i := range lists.NumField() {
+		list := lists.Field(i)
+		if list.Kind() != reflect.Slice || list.Type().Elem() != reflect.TypeOf(want) {
+			continue
+		}
+		for j := range list.Len() {
+			if reflect.DeepEqual(list.Index(j).Interface(), want) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestOddNotesAreCountedNotGuessed(t *testing.T) {
+	for _, c := range []struct {
+		name, note   string
+		bad, unknown uint64
+	}{
+		{"not JSON", `{"note":`, 1, 0},
+		{"not an object", `[1,2]`, 1, 0},
+		{"null", `null`, 1, 0},
+		{"no name", `{"a":1}`, 1, 0},
+		{"name is a number", `{"note":4}`, 1, 0},
+		{"later version", `{"note":"weather","rain":true}`, 0, 1},
+		{"unknown key", `{"note":"clock","monotonic":1,"realtime":2,"leap":true}`, 0, 0},
+		{"half a clock pair", `{"note":"clock","monotonic":1}`, 1, 0},
+		{"clock of text", `{"note":"clock","monotonic":"x","realtime":2}`, 2, 0},
+		{"loader beyond the table", `{"note":"sums","loader":70000}`, 2, 0},
+		{"negative", `{"note":"lost","records":-1,"torn":0}`, 2, 0},
+		{"leg by number", `{"note":"leg-skipped","leg":4,"reason":"r"}`, 0, 0},
+		{"no such leg", `{"note":"leg-skipped","leg":"warm","reason":"r"}`, 2, 0},
+		{"arguments of text", `{"note":"loader","loader":0,"arguments":"x"}`, 1, 0},
+		{"workers of text", `{"note":"loader","loader":0,"arguments":{"num_workers":"x","batch_size":3}}`, 1, 0},
+		{"null arguments", `{"note":"loader","loader":0,"arguments":null,"length":null}`, 0, 0},
+	} {
+		n := decodeNotes(c.note)
+		if n.Bad != c.bad || n.Unknown != c.unknown {
+			t.Errorf("%s: bad %d, unknown %d; want %d, %d", c.name, n.Bad, n.Unknown, c.bad, c.unknown)
+		}
+	}
+}
+
+func TestOneBadFieldLeavesTheOthersKnown(t *testing.T) {
+	n := decodeNotes(`{"note":"loader","loader":3,"length":"many","arguments":{"num_workers":"x","batch_size":32}}`)
+	if len(n.Loaders) != 1 {
+		t.Fatalf("got %+v", n)
+	}
+	l := n.Loaders[0]
+	if batch, ok := l.Arguments.BatchSize.Get(); l.Loader != 3 || !ok || batch != 32 {
+		t.Errorf("loader %+v", l)
+	}
+	if l.Length.IsKnown() || l.Arguments.Workers.IsKnown() {
+		t.Errorf("a field of the wrong type became known: %+v", l)
+	}
+}
