@@ -1,0 +1,55 @@
+# Two commands do everything on a fresh Debian or Ubuntu machine with Go, gcc and Python 3: `make demo` and `make test`.
+
+SHELL := /bin/bash
+GO ?= go
+BIN := bin/datawait
+
+# The first Python that has PyTorch; without one, plain python3 (the demo runs without PyTorch, the tests do not).
+find-torch := import sys, importlib.util as u; sys.exit(u.find_spec("torch") is None)
+ifndef PYTHON
+PYTHON := $(shell for p in python3 /usr/bin/python3; do $$p -c '$(find-torch)' 2>/dev/null && echo $$p && exit; done; echo python3)
+endif
+export DATAWAIT_PYTHON := $(PYTHON)
+
+PYFILES := probe/hook examples
+
+.PHONY: help build demo test test-go test-python lab bench lint setup wheel clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+# Lazy binding: the NVIDIA bindings resolve their symbols when first called, so the binary starts where no driver is.
+build: export CGO_LDFLAGS = -Wl,-z,lazy
+build: ## Build bin/datawait
+	$(GO) build -trimpath -o $(BIN) ./cmd/datawait
+
+demo: build ## The case study in a minute, without a GPU: before and after, with both reports
+	$(BIN) demo --out demo-out
+
+setup: ## Install what the tests need (Debian packages, no recommends)
+	@.ci/setup
+
+test: setup ## All tests: Go with the race detector, and Python
+	$(MAKE) test-go test-python
+
+test-go: build
+	$(GO) test -race -timeout 20m ./...
+
+test-python:
+	$(PYTHON) -m pytest -q probe/hook/tests
+
+lab: build ## Scenarios with a known answer on real PyTorch; writes a table
+	$(GO) test -count=1 -v -timeout 30m -run 'TestScenarios' ./examples/lab
+
+bench: build ## Benchmarks, readable by benchstat
+	$(GO) test -run '^$$' -bench . -benchmem ./probe/... ./analysis/... ./report/...
+	$(PYTHON) probe/hook/bench/bench_hook.py
+
+lint: ## gofmt, vet, staticcheck, ruff, mypy
+	@.ci/lint
+
+wheel: ## Build the hook's wheel into dist/
+	$(PYTHON) -m pip wheel --no-deps --no-build-isolation -w dist ./probe/hook
+
+clean:
+	rm -rf bin dist demo-out

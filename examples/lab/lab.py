@@ -1,0 +1,111 @@
+"""What the scenarios share: samples that cost a known time, work that is real, and a training loop that keeps its own truth.
+
+A scenario states its arithmetic in its docstring. The device is emulated; loaders, processes and clocks are real. The loop
+writes what it saw with its own clock to the file named by --truth, one line a step, so that a report can be checked
+against something datawait did not measure.
+"""
+
+import argparse
+import hashlib
+import time
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from datawait import emulated
+
+BATCH = 8
+_CHUNK = bytes(16384)
+
+
+def burn(chunks):
+    """Real work: hashes this many 16 KiB chunks. It polls no clock, so a wrong CPU split has nothing to hide behind."""
+    digest = hashlib.sha256()
+    for _ in range(chunks):
+        digest.update(_CHUNK)
+    return digest.digest()
+
+
+def chunks_for(seconds):
+    """How many chunks cost this much CPU here: the fastest of several tries, which is the least disturbed one."""
+    tried = []
+    for _ in range(7):
+        begin = time.thread_time()
+        burn(200)
+        tried.append(time.thread_time() - begin)
+    return max(1, round(seconds * 200 / min(tried)))
+
+
+class Samples(Dataset):
+    """`length` samples; each sleeps (storage latency) and then burns (decoding)."""
+
+    def __init__(self, length, sleep=0.0, burn_chunks=0, lock=None):
+        self.length, self.sleep, self.chunks, self.lock = length, sleep, burn_chunks, lock
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, index):
+        if self.sleep and self.lock is not None:
+            with self.lock:
+                time.sleep(self.sleep)
+        elif self.sleep:
+            time.sleep(self.sleep)
+        if self.chunks:
+            burn(self.chunks)
+        return torch.zeros(16)
+
+
+def options(description, workers, steps=100000):
+    """The arguments every scenario takes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, default=workers)
+    parser.add_argument("--steps", type=int, default=steps, help="stop after this many")
+    parser.add_argument("--truth", metavar="FILE", help="write the loop's own clock here")
+    return parser
+
+
+def loader(dataset, workers, **arguments):
+    if workers:
+        arguments.setdefault("prefetch_factor", 2)
+        arguments.setdefault("persistent_workers", True)
+    return DataLoader(dataset, batch_size=BATCH, num_workers=workers, **arguments)
+
+
+class Training:
+    """A loop over one loader: an optimizer step, `compute` seconds on the device, one synchronisation a step."""
+
+    def __init__(self, chosen, compute):
+        torch.set_num_threads(1)
+        self.steps, self.compute = chosen.steps, compute
+        self.truth = open(chosen.truth, "w", buffering=1) if chosen.truth else None
+        self.gpu = emulated.Gpu()
+        self.layer = torch.nn.Linear(16, 2)
+        self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=1e-3)
+
+    def run(self, batches, before_launch=None):
+        """Trains until `steps` are done, epoch after epoch."""
+        done = 0
+        while done < self.steps:
+            iterator = iter(batches)
+            while done < self.steps:
+                enter = time.perf_counter_ns()
+                try:
+                    batch = next(iterator)
+                except StopIteration:
+                    break
+                leave = time.perf_counter_ns()
+                if before_launch is not None:
+                    before_launch(batch)
+                self._step(batch)
+                done += 1
+                if self.truth is not None:
+                    end = time.perf_counter_ns()
+                    self.truth.write("%d %d %d %.9f\n" % (enter, leave, end, self.gpu.busy_seconds))
+
+    def _step(self, batch):
+        self.gpu.launch(self.compute, sm=0.9, tensor=0.4)
+        self.optimizer.zero_grad()
+        self.layer(batch).sum().backward()
+        self.optimizer.step()
+        self.gpu.synchronize()
