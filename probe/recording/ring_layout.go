@@ -1,0 +1,183 @@
+// The fixed parts of a ring file (SPEC §4).
+
+package recording
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Layout of a ring file, in bytes and records.
+const (
+	RingMagic       = "DWRING1\n"
+	RingVersion     = 1
+	RingHeaderBytes = 65536 // records begin here
+	RingNotesAt     = 4096
+	RingMaxNotes    = RingHeaderBytes - RingNotesAt
+	RingTotalsAt    = 1024
+	RingTotalSlots  = 32 // loaders from 31 on share the last one
+	TotalsBytes     = 64
+
+	MainCapacity   = 65536 // records, default of a main process
+	WorkerCapacity = 16384 // records, default of a worker
+
+	// maxCapacity bounds what a reader believes: 1 GiB of records, 256 times the default.
+	maxCapacity = 1 << 24
+	ringFixed   = 128 // bytes of the header that hold fields
+)
+
+// RingState says whether the process has closed its ring.
+type RingState uint32
+
+const (
+	RingOpen   RingState = 1
+	RingClosed RingState = 2 // closed by the process at its end
+)
+
+// HookState says whether the hook still observes.
+type HookState uint32
+
+const (
+	HookObserving HookState = 1
+	HookDisabled  HookState = 2
+)
+
+// StepUnit says what a ring counts as steps.
+type StepUnit uint32
+
+const (
+	StepFetches   StepUnit = 0 // fetches of the training loader
+	StepOptimizer StepUnit = 1 // optimizer steps
+)
+
+// ParkState says why a rank waits inside next() to be ended.
+type ParkState uint32
+
+const (
+	NotParked    ParkState = 0
+	ParkedAtEnd  ParkState = 1 // the plan is done
+	ParkedBySave ParkState = 2 // by the save-guard
+)
+
+// RingHeader is the first page of a ring: its geometry, and a live view of the process.
+type RingHeader struct {
+	Capacity     uint32 // records, a power of two
+	Head         uint64 // records ever written
+	NoteBytes    uint64 // used, from RingNotesAt
+	NotesDropped uint64 // notes that did not fit
+	HookErrors   uint64 // caught inside the hook
+	State        RingState
+	Hook         HookState
+	Monotonic    uint64 // ns, clock pair
+	Realtime     uint64 // ns since 1970, clock pair
+	Step         uint64 // steps finished
+	StepUnit     StepUnit
+	Parked       ParkState
+	Block        uint64 // highest block of the test finished
+	Fetches      uint64 // so far, all loaders
+	EpochLength  uint64 // batches of the training loader's current epoch; Unknown64 if not known
+	EpochBatch   uint64 // batch index in it
+}
+
+// Totals are the running sums of one loader. They count fetches that are neither nested, off-thread, cached nor
+// discarded, and survive an overrun of the records.
+type Totals struct {
+	Fetches    uint64 // delivered
+	Wait       uint64 // ns inside next()
+	Between    uint64 // ns from the end of a fetch to the start of the next
+	NoGrad     uint64 // fetches
+	LastEnd    uint64 // ns, end of the last fetch
+	Batches    uint64 // built by this process
+	FirstBegin uint64 // ns, begin of the first fetch
+}
+
+var (
+	errNotReady = errors.New("header not written yet")
+	errNotRing  = errors.New("not a ring")
+)
+
+// ParseRingHeader decodes the first page of a ring and checks its geometry. It does not check that the file is as long
+// as the header claims; OpenRing does.
+func ParseRingHeader(b []byte) (RingHeader, error) {
+	if len(b) < ringFixed || string(b[:8]) == "\x00\x00\x00\x00\x00\x00\x00\x00" {
+		return RingHeader{}, errNotReady
+	}
+	if string(b[:8]) != RingMagic {
+		return RingHeader{}, errNotRing
+	}
+	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	if v := u32(8); v != RingVersion {
+		return RingHeader{}, fmt.Errorf("ring version %d: %w", v, ErrNewer)
+	}
+	h := RingHeader{
+		Capacity: u32(20),
+		Head:     u64(24), NoteBytes: u64(32), NotesDropped: u64(40), HookErrors: u64(48),
+		State: RingState(u32(56)), Hook: HookState(u32(60)),
+		Monotonic: u64(64), Realtime: u64(72),
+		Step: u64(80), StepUnit: StepUnit(u32(88)), Parked: ParkState(u32(92)),
+		Block: u64(96), Fetches: u64(104), EpochLength: u64(112), EpochBatch: u64(120),
+	}
+	return h, h.check(u32(12), u32(16))
+}
+
+func (h RingHeader) check(headerBytes, recordBytes uint32) error {
+	switch {
+	case headerBytes != RingHeaderBytes:
+		return fmt.Errorf("header of %d bytes: %w", headerBytes, errNotRing)
+	case recordBytes != Size:
+		return fmt.Errorf("records of %d bytes: %w", recordBytes, errNotRing)
+	case h.Capacity == 0 || h.Capacity&(h.Capacity-1) != 0 || h.Capacity > maxCapacity:
+		return fmt.Errorf("capacity of %d records: %w", h.Capacity, errNotRing)
+	}
+	return nil
+}
+
+// Encode returns the header's fields as they stand at the start of the file.
+func (h RingHeader) Encode() []byte {
+	b := make([]byte, ringFixed)
+	copy(b, RingMagic)
+	for _, f := range []struct {
+		at int
+		v  uint32
+	}{
+		{8, RingVersion}, {12, RingHeaderBytes}, {16, Size}, {20, h.Capacity},
+		{56, uint32(h.State)}, {60, uint32(h.Hook)}, {88, uint32(h.StepUnit)}, {92, uint32(h.Parked)},
+	} {
+		binary.LittleEndian.PutUint32(b[f.at:], f.v)
+	}
+	for _, f := range []struct {
+		at int
+		v  uint64
+	}{
+		{24, h.Head}, {32, h.NoteBytes}, {40, h.NotesDropped}, {48, h.HookErrors},
+		{64, h.Monotonic}, {72, h.Realtime}, {80, h.Step},
+		{96, h.Block}, {104, h.Fetches}, {112, h.EpochLength}, {120, h.EpochBatch},
+	} {
+		binary.LittleEndian.PutUint64(b[f.at:], f.v)
+	}
+	return b
+}
+
+// ParseTotals decodes one 64-byte totals slot.
+func ParseTotals(b []byte) (t Totals) {
+	for i, p := range t.fields() {
+		*p = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return t
+}
+
+// Encode returns the slot.
+func (t Totals) Encode() []byte {
+	b := make([]byte, TotalsBytes)
+	for i, p := range t.fields() {
+		binary.LittleEndian.PutUint64(b[8*i:], *p)
+	}
+	return b
+}
+
+// fields lists the sums in the order of the slot.
+func (t *Totals) fields() []*uint64 {
+	return []*uint64{&t.Fetches, &t.Wait, &t.Between, &t.NoGrad, &t.LastEnd, &t.Batches, &t.FirstBegin}
+}
