@@ -1,0 +1,32 @@
+package verdict
+
+import (
+	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// Facts is what verdicts need to know beside the loader's parameters: whether there is anything to judge at all.
+// Of several ranks it describes the job, and the parameters describe the rank that decides (the one with the longest wait).
+type Facts struct {
+	Steps   int // optimizer steps (or fetches, where none was seen) of the training loader, all ranks
+	Fetches int // fetches of any loader, all ranks
+
+	// HookSeen says whether any training process wrote a spool. PythonChildren counts Python processes the agent saw start;
+	// with a child and no spool the hook was not loaded.
+	HookSeen       unit.Maybe[bool]
+	PythonChildren int
+	HookDisabled   bool
+
+	// Steady says whether enough steps lie outside epoch starts and warm-up to judge a step; WhyNot is the reason if not.
+	Steady bool
+	WhyNot string
+
+	// GPU, over the time the job held it.
+	HeldRatio      loader.Num // of the allocated time some process held the GPU
+	ResidentRatio  loader.Num // of the allocated time
+	AllocatedHours loader.Num
+	Untrusted      loader.Num // of the counter windows that contradict themselves
+
+	// TestConclusion is the cached-data test's: input-pipeline, not-input or inconclusive; unknown when none ran.
+	TestConclusion unit.Maybe[string]
+}
