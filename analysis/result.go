@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/datawait/datawait/analysis/fixes"
+	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/analysis/verdict"
 	"github.com/datawait/datawait/probe/unit"
 )
 
@@ -37,6 +40,7 @@ type Result struct {
 	Dropped   []Dropped             `json:"verdicts_considered"`
 	Fixes     []Fix                 `json:"fixes"` // best first
 	NoHelp    []NoHelp              `json:"no_help"`
+	Unpriced  []Unpriced            `json:"unpriced"` // may help; these measurements cannot say how much
 	Plan      []PlanStep            `json:"plan"`
 	Model     Model                 `json:"model"`
 	Host      Host                  `json:"host"`
@@ -178,81 +182,18 @@ type SkippedLeg struct {
 	Reason string `json:"reason"`
 }
 
-// Verdict is one finding.
-type Verdict struct {
-	ID          string     `json:"id"`
-	Title       string     `json:"title"` // one sentence
-	Confidence  float64    `json:"confidence"`
-	Share       Ratio      `json:"share"` // of the step (or of the wall time, for epoch-start)
-	Evidence    []Evidence `json:"evidence"`
-	FalsifiedBy string     `json:"falsified_by"`
-}
-
-// Evidence is one measured number behind a verdict.
-type Evidence struct {
-	Metric string  `json:"metric"`
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"` // ratio, seconds, cores, bytes, count
-	Source string  `json:"source"`
-}
-
-// Dropped is a finding that was considered and rejected.
-type Dropped struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
-}
-
-// Fix is one change worth making.
-type Fix struct {
-	ID        string     `json:"id"`
-	Position  int        `json:"position"` // from 1
-	Title     string     `json:"title"`
-	Predicted Prediction `json:"predicted"`
-	Measured  Est        `json:"measured"` // saved share, where the run tried it
-	Effort    string     `json:"effort"`
-	How       string     `json:"how"`
-	Needs     string     `json:"needs"`
-	Assumes   []string   `json:"assumes"`
-}
-
-// Prediction is what a fix is expected to do.
-type Prediction struct {
-	StepSeconds      Est   `json:"step_seconds"`
-	StepSavedShare   Est   `json:"step_time_saved_share"`
-	WaitRemovedShare Ratio `json:"wait_removed_share"`
-	EpochSeconds     Ratio `json:"seconds_per_epoch_saved"`
-	GPUHoursPerDay   Ratio `json:"gpu_hours_saved_per_day"` // 24 h of this job
-}
-
-// NoHelp is a common advice that does nothing here, and the term that makes it nothing.
-type NoHelp struct {
-	ID         string `json:"id"`
-	Title      string `json:"title"`
-	Reason     string `json:"reason"`
-	SavedShare Ratio  `json:"saved_share"`
-}
-
-// PlanStep is one step of the greedy plan: what to do next and what binds afterwards.
-type PlanStep struct {
-	ID              string  `json:"id"`
-	StepSeconds     float64 `json:"step_seconds_after"`
-	BottleneckAfter string  `json:"bottleneck_after"`
-}
-
-// Model says whether predictions can be trusted.
-type Model struct {
-	Trusted     bool   `json:"trusted"`
-	Name        string `json:"name"`         // the law or the replay
-	ReplayError Ratio  `json:"replay_error"` // |predicted − measured| ÷ measured for the configuration that ran
-	UsableCores Ratio  `json:"usable_cores"`
-	Reason      string `json:"reason"`
-	// The terms of the law, seconds per step; unknown terms take no part.
-	ComputeSeconds Ratio  `json:"compute_seconds"`
-	SharedSeconds  Ratio  `json:"shared_seconds"`
-	WorkerSeconds  Ratio  `json:"worker_seconds"` // L/W
-	CoreSeconds    Ratio  `json:"core_seconds"`   // B/K
-	Binding        string `json:"binding"`        // compute, shared, workers, cores, main
-}
+// What the pure packages below find is reported as they say it.
+type (
+	Verdict    = verdict.Verdict  // one finding
+	Evidence   = verdict.Evidence // one measured number behind a verdict
+	Dropped    = verdict.Dropped  // a finding that was considered and rejected
+	Fix        = fixes.Fix        // one change worth making
+	Prediction = fixes.Prediction // what a fix is expected to do
+	NoHelp     = fixes.NoHelp     // a common advice that does nothing here, and the term that makes it nothing
+	Unpriced   = fixes.Unpriced   // a change that may help, by how much these measurements cannot say
+	PlanStep   = fixes.PlanStep   // one step of the greedy plan
+	Model      = loader.Summary   // whether predictions can be trusted
+)
 
 // Host is what the machine around the job did.
 type Host struct {
