@@ -8,6 +8,7 @@ loader.py. Everything before the device is real: HTTP requests, decoding, proces
 """
 
 import argparse
+import os
 import random
 import tempfile
 
@@ -15,6 +16,8 @@ from datasets import Shards, SmallObjects
 from store import Store
 
 try:
+    if os.environ.get("RETAIL_TORCH") == "off":
+        raise ImportError
     import torch
 except ImportError:
     torch = None
