@@ -1,0 +1,199 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// budget is the --duration of one scenario.
+const budget = "24s"
+
+// binary is built once for all scenarios.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "datawait-lab-")
+	if err == nil {
+		binary = filepath.Join(dir, "datawait")
+		var output []byte
+		if output, err = exec.Command("go", "build", "-o", binary, "../../cmd/datawait").CombinedOutput(); err != nil {
+			err = fmt.Errorf("%w\n%s", err, output)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "building datawait:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// python returns a Python with PyTorch. None is a failure: without it nothing here is tested.
+func python(t *testing.T) string {
+	t.Helper()
+	for _, p := range []string{os.Getenv("DATAWAIT_PYTHON"), "python3", "/usr/bin/python3"} {
+		if p != "" && exec.Command(p, "-c", "import torch").Run() == nil {
+			return p
+		}
+	}
+	t.Fatal("no Python with PyTorch here; `make setup` installs one")
+	return ""
+}
+
+// run is one diagnosed scenario.
+type run struct {
+	stdout       string
+	report       report
+	truth        truth
+	foreignCores float64
+}
+
+// report is what the checks read of report.json, by its published names.
+type report struct {
+	Step struct {
+		DataWaitShare *estimate `json:"data_wait_share"`
+	} `json:"step"`
+	GPUs []struct {
+		SMActive  *estimate        `json:"sm_active_ratio"`
+		Allocated int64            `json:"allocated_ns"`
+		Accounts  map[string]int64 `json:"accounts_ns"`
+	} `json:"gpus"`
+	Verdicts []struct {
+		ID    string   `json:"id"`
+		Share *float64 `json:"share"`
+	} `json:"verdicts"`
+	Fixes []struct {
+		ID  string `json:"id"`
+		How string `json:"how"`
+	} `json:"fixes"`
+	Host struct {
+		Foreign *float64 `json:"foreign_cores"`
+	} `json:"host"`
+}
+
+type estimate struct {
+	Value float64 `json:"value"`
+}
+
+func (r run) verdicts() string {
+	var ids []string
+	for _, v := range r.report.Verdicts {
+		ids = append(ids, v.ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+func (r run) fixes() string {
+	var ids []string
+	for _, f := range r.report.Fixes {
+		ids = append(ids, f.ID)
+	}
+	return "[" + strings.Join(ids, ", ") + "]"
+}
+
+// diagnose runs one scenario under datawait and reads what both sides say.
+func diagnose(t *testing.T, s scenario) run {
+	t.Helper()
+	dir := t.TempDir()
+	out, own := filepath.Join(dir, "out"), filepath.Join(dir, "truth")
+	arguments := []string{"diagnose", "--gpu", "emulated", "--throwaway", "--duration", budget, "--out", out, "--",
+		python(t), s.script, "--truth", own}
+	var stdout, stderr bytes.Buffer
+	command := exec.Command(binary, append(arguments, s.arguments...)...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		t.Fatalf("datawait diagnose: %v\n%s\n%s", err, stdout.String(), stderr.String())
+	}
+	r := run{stdout: stdout.String()}
+	text, err := os.ReadFile(filepath.Join(out, "report.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &r.report)
+	}
+	if err != nil {
+		t.Fatalf("reading the report: %v\n%s", err, stderr.String())
+	}
+	if r.report.Host.Foreign != nil {
+		r.foreignCores = *r.report.Host.Foreign
+	}
+	r.truth = readTruth(t, own, testBegan(t, out))
+	return r
+}
+
+// truth is what the script's own clock says of its live steps.
+type truth struct {
+	steps     int
+	waitShare float64 // Σ wait / Σ step, the first steps apart
+	smActive  float64 // device busy time × 0.9 over the same steps
+}
+
+// warmup steps are left out of the truth as the report leaves out its first fetches.
+const warmup = 8
+
+// readTruth adds up the steps that ended before the cached-data test began.
+func readTruth(t *testing.T, path string, before uint64) truth {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var wait, step, firstBusy, lastBusy float64
+	var result truth
+	var firstEnd, lastEnd uint64
+	lines := bufio.NewScanner(file)
+	for n := 0; lines.Scan(); n++ {
+		var enter, leave, end uint64
+		var busy float64
+		if _, err := fmt.Sscanf(lines.Text(), "%d %d %d %f", &enter, &leave, &end, &busy); err != nil || end > before {
+			break // the last line may be cut: the run is ended by SIGKILL
+		}
+		if n < warmup {
+			firstEnd, firstBusy = end, busy
+			continue
+		}
+		wait += float64(leave - enter)
+		step += float64(end - enter)
+		lastEnd, lastBusy = end, busy
+		result.steps++
+	}
+	if result.steps < 10 {
+		t.Fatalf("the script made only %d live steps before the test", result.steps)
+	}
+	result.waitShare = wait / step
+	result.smActive = 0.9 * (lastBusy - firstBusy) / (float64(lastEnd-firstEnd) / 1e9)
+	return result
+}
+
+// testBegan returns when the first block that is not live began; the greatest time when none did.
+func testBegan(t *testing.T, out string) uint64 {
+	t.Helper()
+	began := uint64(recording.Unknown64)
+	opened, err := recording.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range opened.Nodes() {
+		err := node.Scan(func(_ recording.StreamID, records []recording.Record) error {
+			for i := range records {
+				if r := &records[i]; r.Kind() == recording.KindMark && recording.MarkCode(r.Ref()) == recording.MarkTestBegan {
+					began = min(began, r.Mark().Begin)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return began
+}
