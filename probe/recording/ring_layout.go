@@ -22,10 +22,23 @@ const (
 	MainCapacity   = 65536 // records, default of a main process
 	WorkerCapacity = 16384 // records, default of a worker
 
-	// maxCapacity bounds what a reader believes: 1 GiB of records, 256 times the default.
-	maxCapacity = 1 << 24
-	ringFixed   = 128 // bytes of the header that hold fields
+	// What a reader believes: a file of 256 MiB, and a head no process reaches in its life.
+	maxCapacity = 1 << 22
+	maxHead     = 1 << 48
+
+	ringFixed = 128 // bytes of the header that hold fields
 )
+
+// RingName returns the file name of the ring of a process; startTicks is field 22 of /proc/pid/stat.
+func RingName(pid int, startTicks uint64) string {
+	return fmt.Sprintf("ring-%d-%d.dwr", pid, startTicks)
+}
+
+// ParseRingName is the inverse of RingName.
+func ParseRingName(name string) (pid int, startTicks uint64, ok bool) {
+	n, err := fmt.Sscanf(name, "ring-%d-%d.dwr", &pid, &startTicks)
+	return pid, startTicks, err == nil && n == 2 && pid > 0 && name == RingName(pid, startTicks)
+}
 
 // RingState says whether the process has closed its ring.
 type RingState uint32
@@ -92,19 +105,22 @@ type Totals struct {
 	FirstBegin uint64 // ns, begin of the first fetch
 }
 
+// Why a file in a spool cannot be read as a ring.
 var (
-	errNotReady = errors.New("header not written yet")
-	errNotRing  = errors.New("not a ring")
+	// ErrNotReady means that its process is still making it: try again later.
+	ErrNotReady = errors.New("ring is not written yet")
+	// ErrNotRing means that it never will be readable.
+	ErrNotRing = errors.New("not a ring")
 )
 
 // ParseRingHeader decodes the first page of a ring and checks its geometry. It does not check that the file is as long
 // as the header claims; OpenRing does.
 func ParseRingHeader(b []byte) (RingHeader, error) {
 	if len(b) < ringFixed || string(b[:8]) == "\x00\x00\x00\x00\x00\x00\x00\x00" {
-		return RingHeader{}, errNotReady
+		return RingHeader{}, ErrNotReady
 	}
 	if string(b[:8]) != RingMagic {
-		return RingHeader{}, errNotRing
+		return RingHeader{}, ErrNotRing
 	}
 	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
@@ -125,11 +141,13 @@ func ParseRingHeader(b []byte) (RingHeader, error) {
 func (h RingHeader) check(headerBytes, recordBytes uint32) error {
 	switch {
 	case headerBytes != RingHeaderBytes:
-		return fmt.Errorf("header of %d bytes: %w", headerBytes, errNotRing)
+		return fmt.Errorf("header of %d bytes: %w", headerBytes, ErrNotRing)
 	case recordBytes != Size:
-		return fmt.Errorf("records of %d bytes: %w", recordBytes, errNotRing)
+		return fmt.Errorf("records of %d bytes: %w", recordBytes, ErrNotRing)
 	case h.Capacity == 0 || h.Capacity&(h.Capacity-1) != 0 || h.Capacity > maxCapacity:
-		return fmt.Errorf("capacity of %d records: %w", h.Capacity, errNotRing)
+		return fmt.Errorf("capacity of %d records: %w", h.Capacity, ErrNotRing)
+	case h.Head > maxHead:
+		return fmt.Errorf("head at record %d: %w", h.Head, ErrNotRing)
 	}
 	return nil
 }
