@@ -1,0 +1,94 @@
+// Package report turns a result into the files and the screen that people read.
+//
+// All wording, rounding and order is in one display model, [View]; the renderers below only lay it out. Nothing here reads
+// a file, a clock or the network: [Render] hands back bytes and its caller writes them.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/report/json"
+	"github.com/datawait/datawait/report/terminal"
+	"github.com/datawait/datawait/report/view"
+)
+
+// View is the display model; package view documents it.
+type View = view.View
+
+// NewView builds the display model of a result.
+func NewView(r *analysis.Result) View { return view.New(r) }
+
+// Format names one form of a report.
+type Format string
+
+// The forms of a report. Each is one file, but Markdown and Plots, which bring pictures along.
+const (
+	HTML     Format = "html" // report.html, self-contained
+	Markdown Format = "md"   // report.md, and the one picture it shows
+	JSON     Format = "json" // report.json, schema datawait.report/1
+	Plots    Format = "png"  // every picture as PNG
+)
+
+// Formats returns every form.
+func Formats() []Format { return []Format{HTML, Markdown, JSON, Plots} }
+
+// Render makes the files of a report, name to content. A form that fails does not keep the others from being made: the
+// error says which failed, and the files of the rest are returned beside it.
+func Render(r *analysis.Result, formats []Format) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var failed []error
+	v := view.New(r)
+	for _, f := range formats {
+		if err := render(files, f, r, v); err != nil {
+			failed = append(failed, fmt.Errorf("rendering %s: %w", f, err))
+		}
+	}
+	return files, errors.Join(failed...)
+}
+
+// Names returns the names of rendered files in the order in which they are shown to a reader.
+func Names(files map[string][]byte) []string {
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	rank := func(name string) int {
+		if i := slices.Index([]string{"report.html", "report.md", "report.json"}, name); i >= 0 {
+			return i
+		}
+		return 3
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := rank(a) - rank(b); d != 0 {
+			return d
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	return names
+}
+
+func render(files map[string][]byte, f Format, r *analysis.Result, v View) error {
+	switch f {
+	case HTML, Markdown, Plots:
+		return nil
+	case JSON:
+		b, err := json.Marshal(r)
+		if b != nil {
+			files["report.json"] = b
+		}
+		return err
+	}
+	return fmt.Errorf("unknown format %q", f)
+}
+
+// Terminal writes the one screen of a report to w.
+func Terminal(w io.Writer, r *analysis.Result, o terminal.Options) error {
+	return terminal.Write(w, view.New(r), o)
+}

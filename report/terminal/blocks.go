@@ -1,0 +1,141 @@
+package terminal
+
+import (
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/datawait/datawait/report/view"
+)
+
+func isMark(r rune) bool { return unicode.Is(unicode.M, r) }
+
+// barCells is the length of a full bar.
+const barCells = 40
+
+func (p *page) ladder(l view.Ladder) {
+	name, value := 0, 0
+	for _, r := range l.Rungs {
+		name = max(name, columns(r.Name))
+		if r.Share.Known {
+			value = max(value, columns(r.Share.Text))
+		}
+	}
+	for _, r := range l.Rungs {
+		head := "  " + pad(r.Name, name) + "  "
+		if !r.Share.Known {
+			p.wrap(p.paint.none, head, strings.Repeat(" ", columns(head)), r.Share.Words())
+			continue
+		}
+		s := head + pad(bar(r.Share.Value, barCells), barCells) + " " + padLeft(r.Share.Text, value)
+		if r.Note != "" {
+			s += "   (" + r.Note + ")"
+		}
+		p.line(s)
+	}
+	p.blank()
+}
+
+// bar draws a share in eighths of a cell. More than nothing is at least one eighth.
+func bar(share float64, cells int) string {
+	share = math.Max(0, math.Min(1, share))
+	eighths := int(math.Round(share * float64(cells) * 8))
+	if share > 0 && eighths == 0 {
+		eighths = 1
+	}
+	s := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		s += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return s
+}
+
+// maxFixes is how many fixes fit on one screen; the other files have them all.
+const maxFixes = 5
+
+func (p *page) fixes(v view.View) {
+	defer p.blank()
+	if v.Fixes.Words != "" {
+		p.wrap(p.paint.none, "Fixes: ", "       ", v.Fixes.Words)
+	} else {
+		p.fixTable(v.Fixes)
+	}
+	var short []string
+	for _, n := range v.NoHelp {
+		short = append(short, n.Short)
+	}
+	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(short, " · "))
+}
+
+func (p *page) fixTable(f view.Fixes) {
+	rows := [][]string{}
+	for i, x := range f.Rows {
+		if i == maxFixes {
+			break
+		}
+		rows = append(rows, []string{x.Position, x.Title, stepChange(x), x.Wait.Text, effort(x)})
+	}
+	if f.Plan.Label != "" {
+		rows = append(rows, []string{"", f.Plan.Label, f.Plan.From.Text + " → " + f.Plan.To.Text, "", f.Plan.Then})
+	}
+	p.table([]string{"", "Fixes, best first", "step, predicted", "wait", "effort"}, rows)
+}
+
+func stepChange(x view.Fix) string {
+	if !x.To.Known {
+		return x.To.Words()
+	}
+	s := x.From.Text + " → " + x.To.Text
+	if x.To.Range != "" {
+		s += " (" + x.To.Range + ")"
+	}
+	return s
+}
+
+func effort(x view.Fix) string {
+	if x.Remark != "" {
+		return x.Remark
+	}
+	return x.Effort
+}
+
+// table writes rows under heads. Columns are as wide as their widest cell; the second and the last wrap.
+func (p *page) table(head []string, rows [][]string) {
+	const titleMax = 36
+	widths := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, c := range row {
+			widths[i] = max(widths[i], columns(c))
+		}
+	}
+	widths[1] = min(widths[1], titleMax)
+	used := 2
+	for _, w := range widths[:len(widths)-1] {
+		used += w + 2
+	}
+	widths[len(widths)-1] = max(12, p.width-used)
+	p.row(widths, head, p.paint.faint)
+	for _, row := range rows {
+		p.row(widths, row, p.paint.none)
+	}
+}
+
+func (p *page) row(widths []int, cells []string, paint func(string) string) {
+	lines := 1
+	broken := make([][]string, len(cells))
+	for i, c := range cells {
+		broken[i] = breakLines(c, widths[i], widths[i])
+		lines = max(lines, len(broken[i]))
+	}
+	for n := range lines {
+		s := "  "
+		for i := range cells {
+			c := ""
+			if n < len(broken[i]) {
+				c = broken[i][n]
+			}
+			s += pad(c, widths[i]) + "  "
+		}
+		p.line(paint(strings.TrimRight(s, " ")))
+	}
+}

@@ -1,0 +1,113 @@
+package view
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// batches says for each loader where the time to build a batch goes: waiting, computing, waiting for a core.
+func batches(r *analysis.Result) []Anatomy {
+	var out []Anatomy
+	for _, l := range r.Loaders {
+		out = append(out, batch(r, l))
+	}
+	return out
+}
+
+func batch(r *analysis.Result, l analysis.Loader) Anatomy {
+	build, _ := l.BuildSeconds.Get()
+	if math.IsNaN(build.Value) || math.IsInf(build.Value, 0) {
+		build.Value = 0
+	}
+	st := scaleStyle(timeScales, build.Value)
+	a := Anatomy{Name: batchName(r, l), Whole: estimate(l.BuildSeconds, st), Unit: pick(timeScales, build.Value).suffix}
+	for _, p := range []struct {
+		id, name, note string
+		seconds        analysis.Ratio
+	}{
+		{"off_cpu", "off-CPU", reads(l), l.OffCPUSeconds},
+		{"cpu", "CPU", "", l.CPUSeconds},
+		{"run_queue", "run queue", "", l.RunQueueSeconds},
+	} {
+		a.Parts = append(a.Parts, batchPart(p.id, p.name, p.note, p.seconds, build.Value, st))
+	}
+	a.Notes = batchNotes(r, l)
+	return a
+}
+
+func batchPart(id, name, note string, seconds analysis.Ratio, whole float64, st style) Part {
+	q := ratio(seconds, st)
+	p := Part{ID: id, Name: name, Note: note, Known: q.Known, Value: q.Value, Text: q.Text}
+	if !q.Known {
+		p.Share, p.Note = missing(unit.Unknown, q.Why), q.Why
+		return p
+	}
+	p.Text = st.number(q.Value, st.digits(q.Value))
+	if whole > 0 {
+		p.Share = known(q.Value/whole, percentStyle)
+	}
+	return p
+}
+
+func batchName(r *analysis.Result, l analysis.Loader) string {
+	if len(r.Loaders) == 1 {
+		return "A batch"
+	}
+	name := "A " + orWords(cleanName(l.Role), "batch") + " batch"
+	if l.Dataset != "" {
+		name += " of " + cleanName(l.Dataset)
+	}
+	return name
+}
+
+// reads says how often a batch goes to storage: requests where they were seen, else files opened.
+func reads(l analysis.Loader) string {
+	if n, ok := l.Requests.Get(); ok && n > 0 {
+		return plural(int(math.Round(n)), "request")
+	}
+	if n, ok := l.Files.Get(); ok && n > 0 {
+		return plural(int(math.Round(n)), "file") + " opened"
+	}
+	return ""
+}
+
+func batchNotes(r *analysis.Result, l analysis.Loader) []string {
+	by := "built by " + plural(l.WorkersSeen, "worker")
+	if l.WorkersSeen == 0 {
+		by = "built in the training process"
+	}
+	if k := usableCores(r); k.Known {
+		by += " on " + k.Text + " usable cores"
+	}
+	notes := []string{by}
+	if q := scaled(l.CollateSeconds, timeScales); q.Known && q.Value > 0 {
+		notes = append(notes, "of it "+q.Text+" to collate")
+	}
+	if q := scaled(l.Bytes, byteScales); q.Known {
+		notes = append(notes, q.Text+" read")
+	}
+	return notes
+}
+
+func usableCores(r *analysis.Result) Quantity {
+	m := r.Model.UsableCores
+	if !m.IsKnown() {
+		m = r.Host.UsableCores
+	}
+	return ratio(m, coresStyle)
+}
+
+// coresStyle writes a number of processor cores: two decimals below ten unless it is whole.
+var coresStyle = style{coresDigits, decimal, "", 1}
+
+func coresDigits(x float64) int {
+	switch {
+	case x == math.Trunc(x) || x >= 99.95:
+		return 0
+	case x >= 9.995:
+		return 1
+	}
+	return 2
+}

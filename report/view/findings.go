@@ -1,0 +1,66 @@
+package view
+
+import (
+	"math"
+	"strings"
+
+	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+func findings(r *analysis.Result) []Finding {
+	var out []Finding
+	for _, v := range r.Verdicts {
+		f := Finding{
+			ID: cleanName(v.ID), Title: sentence(v.Title), Confidence: known(v.Confidence, confidenceStyle), Share: share(v.Share), ShareOf: "of a step",
+			FalsifiedBy: sentence(v.FalsifiedBy),
+		}
+		if v.ID == "epoch-start" {
+			f.ShareOf = "of the run"
+		}
+		for _, e := range v.Evidence {
+			f.Evidence = append(f.Evidence, Evidence{strings.ReplaceAll(cleanName(e.Metric), "_", " "), inUnit(e.Value, e.Unit), cleanName(e.Source)})
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// inUnit writes a number of evidence in its unit.
+func inUnit(x float64, name string) Quantity {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return missing(unit.Failed, "the result is not a number")
+	}
+	q := Quantity{Known: true, Value: x, Low: x, High: x}
+	switch name {
+	case "ratio":
+		q.Text = percent(x)
+	case "seconds":
+		q.Text = duration(x)
+	case "cores":
+		q.Text = coresStyle.text(x) + nbsp + "cores"
+	case "bytes":
+		q.Text = measure(byteScales, x)
+	case "count", "":
+		q.Text = number(x)
+	default:
+		q.Text = number(x) + nbsp + cleanName(name)
+	}
+	return q
+}
+
+// number writes a plain number: whole ones with commas, others with three significant digits.
+func number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return count(int64(x))
+	}
+	return decimal(x, digitsAfter(x))
+}
+
+func dropped(r *analysis.Result) []Dropped {
+	var out []Dropped
+	for _, d := range r.Dropped {
+		out = append(out, Dropped{cleanName(d.ID), sentence(d.Reason)})
+	}
+	return out
+}

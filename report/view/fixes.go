@@ -1,0 +1,159 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/datawait/datawait/analysis"
+)
+
+// Fixes are the changes worth making, best first.
+type Fixes struct {
+	Rows  []Fix
+	Plan  Plan
+	Unit  string // of the step times, "ms"
+	Words string // why there are none; "" where there are
+}
+
+// Fix is one change and what it is expected to do.
+type Fix struct {
+	ID       string
+	Position string
+	Title    string
+	From, To Quantity // step time before and after
+	Saved    Quantity // share of the step
+	Wait     Quantity // share of the wait that goes away, written as a change: "−91 %"
+	Measured Quantity // share of the step saved where the run tried it; missing where it did not
+	Tried    bool
+	Epoch    Quantity // seconds saved per epoch
+	GPUHours Quantity // saved per day of this job
+	Effort   string
+	How      string
+	Needs    string
+	Assumes  []string
+	Remark   string // "no meaningful difference" where the interval holds 0
+}
+
+// Plan is the greedy combination: fixes applied one after the other.
+type Plan struct {
+	Label string   // "1 then 3"
+	From  Quantity // step time before
+	To    Quantity // and after all of them
+	Then  string   // "then compute-bound"
+	Steps []PlanStep
+}
+
+// PlanStep is one step of the plan.
+type PlanStep struct {
+	Title string
+	After Quantity // step time after it
+	Then  string   // what binds next
+}
+
+func fixes(r *analysis.Result) Fixes {
+	st, unitName := stepStyle(r)
+	f := Fixes{Unit: unitName}
+	if why, held := withheld(r); held {
+		f.Words = "Predictions are withheld. " + why
+		return f
+	}
+	list := slices.Clone(r.Fixes)
+	slices.SortStableFunc(list, func(a, b analysis.Fix) int { return a.Position - b.Position })
+	for _, x := range list {
+		f.Rows = append(f.Rows, fix(r, x, st))
+	}
+	if len(f.Rows) == 0 {
+		f.Words = "No fix is worth making: none of those considered changes the step by a meaningful amount."
+		return f
+	}
+	f.Plan = plan(r, list, st)
+	return f
+}
+
+func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
+	p := x.Predicted
+	f := Fix{
+		ID: cleanName(x.ID), Position: count(x.Position), Title: Clean(x.Title, 2*nameRunes), From: estimate(r.Step.MeanSeconds, st),
+		To: estimate(p.StepSeconds, st), Saved: estimate(p.StepSavedShare, percentStyle), Wait: change(p.WaitRemovedShare),
+		Measured: estimate(x.Measured, percentStyle), Tried: x.Measured.IsKnown(), Epoch: seconds(p.EpochSeconds),
+		GPUHours: scaled(p.GPUHoursPerDay, hourScales), Effort: cleanProse(x.Effort), How: sentence(x.How), Needs: sentence(x.Needs),
+	}
+	for _, a := range x.Assumes {
+		f.Assumes = append(f.Assumes, sentence(a))
+	}
+	if s := f.Saved; s.Known && s.Range != "" && s.Low <= 0 && s.High >= 0 {
+		f.Remark = "no meaningful difference"
+	}
+	return f
+}
+
+// change writes a share that goes away as a change: 0.91 removed reads "−91 %".
+func change(m analysis.Ratio) Quantity {
+	q := ratio(m, percentStyle)
+	switch {
+	case !q.Known || q.Value == 0:
+	case q.Value > 0:
+		q.Text = minus + q.Text
+	default:
+		q.Text = "+" + strings.TrimPrefix(q.Text, minus)
+	}
+	return q
+}
+
+// seconds writes a length of time that may be missing.
+func seconds(m analysis.Ratio) Quantity {
+	q := scaled(m, timeScales)
+	if q.Known {
+		q.Text = duration(q.Value)
+	}
+	return q
+}
+
+func plan(r *analysis.Result, list []analysis.Fix, st style) Plan {
+	if len(r.Plan) < 2 {
+		return Plan{}
+	}
+	out := Plan{From: estimate(r.Step.MeanSeconds, st)}
+	var labels []string
+	for _, p := range r.Plan {
+		label, title := planNames(p.ID, list)
+		labels = append(labels, label)
+		out.To, out.Then = known(p.StepSeconds, st), then(p.BottleneckAfter)
+		out.Steps = append(out.Steps, PlanStep{title, out.To, out.Then})
+	}
+	out.Label = strings.Join(labels, " then ")
+	return out
+}
+
+// planNames gives the position of a fix in the table, or its title where it is not in it.
+func planNames(id string, list []analysis.Fix) (label, title string) {
+	for _, x := range list {
+		if x.ID == id {
+			return count(x.Position), Clean(x.Title, 2*nameRunes)
+		}
+	}
+	return cleanName(id), cleanName(id)
+}
+
+func then(bottleneck string) string {
+	if b := cleanName(bottleneck); b != "" {
+		return "then " + b
+	}
+	return ""
+}
+
+func noHelp(r *analysis.Result) []NoHelp {
+	var out []NoHelp
+	for _, x := range r.NoHelp {
+		n := NoHelp{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), Reason: clause(x.Reason), Saved: share(x.SavedShare)}
+		n.Short = n.Title
+		if n.Saved.Known {
+			n.Short += " " + n.Saved.Text
+		}
+		if n.Reason != "" {
+			n.Short += " (" + n.Reason + ")"
+		}
+		out = append(out, n)
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+package view
+
+import (
+	"github.com/datawait/datawait/analysis"
+)
+
+// smallWait is the share of a step below which a wait is called small: the loaders of healthy runs show 3–9 %.
+const smallWait = 0.10
+
+// leads are the first words of the headline for each finding that is not about data in general.
+var leads = map[string]string{
+	"epoch-start":      "Waiting at every epoch start",
+	"duplicate-data":   "Training on the same samples more than once",
+	"main-process":     "Waiting for the training process",
+	"copy":             "Waiting for copies to the GPU",
+	"sync":             "Waiting for synchronisation",
+	"launch-bound":     "Launch-bound: too little work per launch",
+	"compute-bound":    "Limited by computing, not by data",
+	"periodic-stall":   "Stalling at regular intervals",
+	"rank-straggler":   "Waiting for the slowest rank",
+	"memory-growth":    "Memory of the workers grows",
+	"shm":              "Shared memory is short",
+	"idle-allocated":   "Allocated, not used",
+	"clock-throttle":   "The GPU clock is held down",
+	"pcie-link":        "The PCIe link runs below its speed",
+	"metric-untrusted": "The GPU counters contradict themselves",
+	"no-steps-seen":    "No training step was seen",
+	"hook-not-loaded":  "The training script was not observed",
+	"no-steady-state":  "Too short for a steady state",
+	"healthy":          "The input pipeline keeps up",
+}
+
+// dataFindings are the verdicts whose headline is the data wait itself.
+var dataFindings = map[string]bool{
+	"too-few-workers": true, "cpu-capped": true, "thread-oversubscription": true, "cpu-transform": true, "storage-latency": true,
+	"storage-bandwidth": true, "serial-read": true, "read-amplification": true, "cold-cache": true, "cache-thrash": true,
+	"starved-workers": true, "slow-tail": true, "hand-off": true,
+}
+
+// headline is the verdict in a few words and its size in two sentences.
+func headline(r *analysis.Result) Headline {
+	if len(r.Verdicts) == 0 {
+		return Headline{Lead: "No finding", Text: waitSentence(r) + " " + smSentence(r)}
+	}
+	top := r.Verdicts[0]
+	text := waitSentence(r) + " " + smSentence(r)
+	if blind(top.ID) {
+		text = sentence(top.Title)
+	}
+	return Headline{Lead: lead(r, top.ID), Text: text}
+}
+
+// blind reports that a verdict is about the measurement, so that sizes would say nothing.
+func blind(id string) bool { return id == "no-steps-seen" || id == "hook-not-loaded" }
+
+func lead(r *analysis.Result, id string) string {
+	if s, ok := leads[id]; ok {
+		return s
+	}
+	if !dataFindings[id] {
+		return upper(cleanName(id))
+	}
+	if w, ok := waitShare(r).Get(); ok && w.Value < smallWait {
+		return "A small wait for data"
+	}
+	return "Waiting for data"
+}
+
+// waitShare is the share of a step that is lost to data: the exposed part where it is known.
+func waitShare(r *analysis.Result) analysis.Est {
+	if r.Step.ExposedWaitShare.IsKnown() {
+		return r.Step.ExposedWaitShare
+	}
+	return r.Step.DataWaitShare
+}
+
+func waitSentence(r *analysis.Result) string {
+	if q := estimate(r.Step.ExposedWaitShare, percentStyle); q.Known {
+		return q.Text + " of every step goes to waiting for the next batch."
+	}
+	if q := estimate(r.Step.DataWaitShare, percentStyle); q.Known {
+		return "The training thread spends " + q.Text + " of every step waiting for the next batch; how much of that the GPU sat idle is unknown."
+	}
+	return "How long a step waits for data is unknown: " + estimate(r.Step.DataWaitShare, percentStyle).Why + "."
+}
+
+func smSentence(r *analysis.Result) string {
+	sm, covered := jobSM(r)
+	q := estimate(sm, percentStyle)
+	if !q.Known {
+		return "How much the GPUs work is unknown: " + q.Why + "."
+	}
+	who := "The GPUs work"
+	if len(r.GPUs) == 1 {
+		who = "The GPU works"
+	}
+	s := who + " " + q.Text + " of the time they are allocated"
+	if len(r.GPUs) == 1 {
+		s = who + " " + q.Text + " of the time it is allocated"
+	}
+	if covered < len(r.GPUs) {
+		s += " (known for " + count(covered) + " of " + count(len(r.GPUs)) + ")"
+	}
+	return s + "."
+}
+
+func title(h Headline) string { return h.Lead + ": " + firstSentence(h.Text) }
+
+// firstSentence cuts at the first full stop that ends a sentence, and drops the stop.
+func firstSentence(s string) string {
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] == '.' && s[i+1] == ' ' {
+			return s[:i]
+		}
+	}
+	return clause(s)
+}
+
+// proof gives the sentences that prove the headline: what the cached-data test showed and what follows from it.
+func proof(r *analysis.Result) []string {
+	b := r.Baseline
+	if b == nil {
+		return []string{"No cached-data test ran, so what the input pipeline costs is inferred, not tried; datawait diagnose runs it."}
+	}
+	cached, ok := cachedLeg(b)
+	if !ok {
+		return []string{"The cached-data test has no result: " + orWords(clause(b.Why), "no block of it counts") + "."}
+	}
+	return []string{comparison(b, b.Legs["live"], cached), conclusion(b)}
+}
+
+// cachedLeg is the leg that stands for "batches already in memory".
+func cachedLeg(b *analysis.Baseline) (analysis.Leg, bool) {
+	for _, id := range []string{"host-cached", "host-cached-busy", "device-cached"} {
+		if leg, ok := b.Legs[id]; ok && leg.StepSeconds.IsKnown() {
+			return leg, true
+		}
+	}
+	return analysis.Leg{}, false
+}
+
+func comparison(b *analysis.Baseline, live, cached analysis.Leg) string {
+	base, _ := live.StepSeconds.Get()
+	st := scaleStyle(timeScales, base.Value)
+	from, to := estimate(live.StepSeconds, st), estimate(cached.StepSeconds, st)
+	s := "With batches already in memory "
+	if a, b := estimate(live.SMActiveRatio, percentStyle), estimate(cached.SMActiveRatio, percentStyle); a.Known && b.Known {
+		s += "SM activity goes from " + a.Text + " to " + b.Text + " and "
+	}
+	s += "a step takes " + to.Text
+	if from.Known {
+		s += " instead of " + from.Text
+	}
+	return s + " (" + speed(b.Ceiling) + ")."
+}
+
+// speed says how many times faster, or that there is no meaningful difference.
+func speed(ceiling analysis.Est) string {
+	q := estimate(ceiling, timesStyle)
+	switch {
+	case !q.Known:
+		return "how many times faster is unknown: " + q.Why
+	case q.Range == "":
+		return q.Text + " the speed"
+	case q.Low <= 1 && q.High >= 1:
+		return "no meaningful difference: " + q.Text + " the speed, 95" + nbsp + "% interval " + q.Range
+	case q.Value < 1:
+		return q.Text + " the speed, 95" + nbsp + "% interval " + q.Range
+	}
+	return q.Text + " faster, 95" + nbsp + "% interval " + q.Range
+}
+
+func conclusion(b *analysis.Baseline) string {
+	switch b.Conclusion {
+	case "input-pipeline":
+		return "The input pipeline is the cause; more GPUs would wait as well."
+	case "not-input":
+		return "The input pipeline is not the cause."
+	case "inconclusive":
+		return "The test is inconclusive: " + orWords(clause(b.Why), "its blocks differ too much among themselves") + "."
+	}
+	return sentence(b.Why)
+}
+
+func orWords(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package view
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// Ladder is the picture that separates allocation from work: each rung a share of the time the GPUs were allocated.
+type Ladder struct {
+	Rungs []Rung // from allocated down to tensor; always all five
+	Note  string // over which GPUs, and how long
+}
+
+// Rung is one step of the ladder.
+type Rung struct {
+	Name  string
+	Share Quantity // whole percents, so that they align
+	Note  string   // "what GPU-util shows", or for how many GPUs it is known
+}
+
+func ladder(r *analysis.Result) Ladder {
+	if len(r.GPUs) == 0 {
+		return Ladder{Rungs: unknownRungs(r), Note: "No GPU was sampled."}
+	}
+	rung := func(name, note string, pick func(analysis.GPU) analysis.Est) Rung {
+		e, covered := overGPUs(r.GPUs, pick)
+		if covered > 0 && covered < len(r.GPUs) {
+			note = joinNotes(note, "known for "+count(covered)+" of "+count(len(r.GPUs))+" GPUs")
+		}
+		return Rung{name, estimate(e, wholePercentStyle), note}
+	}
+	return Ladder{
+		Note: "Shares of the time that " + plural(len(r.GPUs), "GPU was|GPUs were") + " allocated.",
+		Rungs: []Rung{
+			{termAllocated, known(1, wholePercentStyle), ""},
+			rung(termHeld, "", func(g analysis.GPU) analysis.Est { return plain(g.HeldRatio, g) }),
+			rung(termResident, "what GPU-util shows", func(g analysis.GPU) analysis.Est { return plain(g.ResidentRatio, g) }),
+			rung(termSM, "", func(g analysis.GPU) analysis.Est { return g.SMActiveRatio }),
+			rung(termTensor, "", func(g analysis.GPU) analysis.Est { return plain(g.TensorActiveRatio, g) }),
+		},
+	}
+}
+
+func unknownRungs(r *analysis.Result) []Rung {
+	why, _ := noSM(r)
+	var out []Rung
+	for _, name := range []string{termAllocated, termHeld, termResident, termSM, termTensor} {
+		out = append(out, Rung{Name: name, Share: missing(unit.Unknown, why)})
+	}
+	return out
+}
+
+func joinNotes(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// plain turns a ratio without an interval into an estimate of one GPU, so that both kinds fold alike.
+func plain(m analysis.Ratio, g analysis.GPU) analysis.Est {
+	x, ok := m.Get()
+	if !ok {
+		return missingAs[stat.Estimate](m)
+	}
+	return unit.Some(stat.Estimate{Value: x, Low: x, High: x, Grade: g.Grade, Source: g.Source})
+}
+
+// missingAs carries a reason over to another type.
+func missingAs[T, S any](m unit.Maybe[S]) unit.Maybe[T] {
+	switch m.State() {
+	case unit.Unsupported:
+		return unit.NotSupported[T](m.Why())
+	case unit.Failed:
+		return unit.Broken[T](m.Why())
+	}
+	return unit.None[T](m.Why())
+}
+
+// jobSM is the SM activity of all GPUs together, and for how many of them it is known.
+func jobSM(r *analysis.Result) (analysis.Est, int) {
+	if why, none := noSM(r); none && len(r.GPUs) == 0 {
+		return unit.None[stat.Estimate](why), 0
+	}
+	return overGPUs(r.GPUs, func(g analysis.GPU) analysis.Est { return g.SMActiveRatio })
+}
+
+// overGPUs is the mean of a share over the GPUs that know it, weighted by how long each was allocated.
+// Its bounds are the means of theirs, as if all erred the same way: the widest they can be.
+func overGPUs(gpus []analysis.GPU, pick func(analysis.GPU) analysis.Est) (analysis.Est, int) {
+	var sum stat.Estimate
+	var weight float64
+	covered := 0
+	for _, g := range gpus {
+		e, ok := pick(g).Get()
+		if !ok || math.IsNaN(e.Value) {
+			continue
+		}
+		w := cmp.Or(float64(g.AllocatedNS), 1)
+		sum = fold(sum, e, w, covered == 0)
+		weight += w
+		covered++
+	}
+	if covered == 0 {
+		return firstMissing(gpus, pick), 0
+	}
+	sum.Value, sum.Low, sum.High = sum.Value/weight, sum.Low/weight, sum.High/weight
+	return unit.Some(sum), covered
+}
+
+func fold(sum, e stat.Estimate, w float64, first bool) stat.Estimate {
+	sum.Value += w * e.Value
+	sum.Low += w * e.Low
+	sum.High += w * e.High
+	sum.N += e.N
+	sum.Grade = stat.Worse(sum.Grade, e.Grade)
+	if first {
+		sum.Source = e.Source
+	} else if sum.Source != e.Source {
+		sum.Source = "several sources"
+	}
+	return sum
+}
+
+func firstMissing(gpus []analysis.GPU, pick func(analysis.GPU) analysis.Est) analysis.Est {
+	for _, g := range gpus {
+		return missingAs[stat.Estimate](pick(g))
+	}
+	return unit.None[stat.Estimate]("no GPU was sampled")
+}

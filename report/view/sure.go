@@ -1,0 +1,57 @@
+package view
+
+import (
+	"github.com/datawait/datawait/analysis"
+)
+
+// sure says in one line how far the numbers can be trusted and what it cost to get them.
+func sure(r *analysis.Result) []string {
+	out := []string{replayed(r), hookCost(r), coverage(r)}
+	if n := r.Quality.Hook.Dropped; n > 0 {
+		out = append(out, plural64(n, "record")+" dropped")
+	}
+	return out
+}
+
+func replayed(r *analysis.Result) string {
+	if q := share(r.Model.ReplayError); q.Known {
+		return "this run replayed within " + q.Text
+	}
+	return "this run was not replayed"
+}
+
+// hookCost is what the hook added to a step, as a share of it; as a time where the step is unknown.
+func hookCost(r *analysis.Result) string {
+	added, ok := r.Quality.Hook.AddedSeconds.Get()
+	if !ok {
+		return "hook cost unknown"
+	}
+	step, known1 := r.Step.MeanSeconds.Get()
+	fetches, known2 := r.Job.FetchesPerStep.Get()
+	if known1 && known2 && step.Value > 0 {
+		return "hook cost " + percent(added*fetches/step.Value) + " of a step"
+	}
+	return "hook cost " + measure(timeScales, added) + " a fetch"
+}
+
+func coverage(r *analysis.Result) string {
+	q := share(r.Quality.GPU.Coverage)
+	sm, _ := jobSM(r)
+	e, ok := sm.Get()
+	switch {
+	case !ok:
+		return "no GPU counters"
+	case !q.Known:
+		return "coverage of the counters unknown"
+	}
+	s := "counters cover " + q.Text
+	if e.Grade != "" {
+		s += ", grade " + cleanName(string(e.Grade))
+	}
+	if r.Emulated {
+		s += " (emulated)"
+	}
+	return s
+}
+
+func plural64(n uint64, noun string) string { return plural(int(min(n, 1<<53)), noun) }
