@@ -73,6 +73,7 @@ const (
 	VoidEndedEarly
 	VoidNeverIdle
 	VoidNoBatch
+	VoidOtherLoop
 )
 
 // ProcessRole tells the processes of a job apart.
