@@ -1,0 +1,48 @@
+"""datawait: see where a training loop waits for data.
+
+Importing this package does nothing. ``install()`` makes PyTorch's loaders and optimizers write what they do into a
+ring (probe/recording/SPEC.md); ``watch()`` and ``building()`` do the same for loaders that are not PyTorch's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, ContextManager, Iterable, Optional, TypeVar
+
+from .version import __version__
+
+__all__ = ["__version__", "building", "install", "watch"]
+
+T = TypeVar("T")
+
+
+def install() -> bool:
+    """Starts observing in this process and those it makes. False when switched off by ``DATAWAIT_HOOK=off``."""
+    from .arming import install as _install
+
+    return _install(explicit=True)
+
+
+def watch(
+    iterable: "Iterable[T]",
+    *,
+    workers: Optional[int] = None,
+    prefetch: Optional[int] = None,
+    length: Optional[int] = None,
+    ready: "Optional[Callable[[], int]]" = None,
+    name: Optional[str] = None,
+) -> "Iterable[T]":
+    """Wraps a loader that is not PyTorch's so that every ``next()`` of the training loop is seen.
+
+    workers and prefetch say what it was made with, length how many batches an epoch has, ready how many batches lie
+    waiting now (called before each fetch, so it must be quick). Left out, they are unknown.
+    """
+    from .watching import watch as _watch
+
+    return _watch(iterable, workers=workers, prefetch=prefetch, length=length, ready=ready, name=name)
+
+
+def building(index: int, samples: Optional[int] = None, loader: Optional[int] = None) -> "ContextManager[Any]":
+    """``with building(index):`` around the code that builds one batch, in whatever process or thread does it."""
+    from .building import building as _building
+
+    return _building(index, samples, loader)

@@ -1,0 +1,93 @@
+"""``with building(index):`` — one batch built by code that is not PyTorch's, in any process or thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Optional
+
+from . import layout, meter
+from .layout import UNKNOWN16, UNKNOWN32
+from .meter import Meter
+from .ring import totals_slot
+from .stream import IN_WORKER, core, failed, ring_for
+
+MILLISECOND = 1_000_000
+
+_here = threading.local()  # .meter: counters of this thread; .ring: the ring they belong to; .open: a batch is open
+
+
+def building(index: int, samples: Optional[int], loader: Optional[int]) -> "Building":
+    return Building(index, samples, loader)
+
+
+class Building:
+    """One batch; ``result(batch)`` inside the block lets its bytes be counted."""
+
+    __slots__ = ("index", "samples", "ref", "begin", "batch", "meter", "ring")
+
+    def __init__(self, index: int, samples: Optional[int], loader: Optional[int]) -> None:
+        self.index = index
+        self.samples = UNKNOWN32 if samples is None else samples
+        self.ref = UNKNOWN16 if loader is None else loader
+        self.batch: Any = None
+        self.meter: Optional[Meter] = None
+        self.ring: Any = None
+
+    def result(self, batch: Any) -> Any:
+        self.batch = batch
+        return batch
+
+    def __enter__(self) -> "Building":
+        if core.folder is None:
+            from .arming import install
+
+            install(explicit=False)
+        try:
+            if not core.off and not getattr(_here, "open", False):
+                self.start()
+        except Exception as error:
+            failed(IN_WORKER, "building", error)
+        return self
+
+    def start(self) -> None:
+        ring = ring_for("worker")
+        if ring is None:
+            return
+        if getattr(_here, "ring", None) is not ring:
+            _here.ring = ring
+            _here.meter = Meter(core.cpu_clock)
+            if core.role == "worker":
+                meter.audit()
+        _here.open = True
+        self.ring = ring
+        self.begin = core.clock()
+        counters: Meter = _here.meter
+        counters.before = None
+        if self.begin >= counters.due:
+            counters.due = self.begin + MILLISECOND
+            counters.begin()
+            self.begin = core.clock()
+        self.meter = counters
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        counters = self.meter
+        if counters is None:
+            return
+        self.meter = None
+        _here.open = False
+        try:
+            end = core.clock()
+            after = counters.end() if counters.before is not None else None
+            self.ring.write(
+                layout.pack_batch, layout.BATCH, layout.RAISED if kind is not None else 0, self.ref,
+                layout.UNKNOWN64, self.begin, end, layout.UNKNOWN64, self.index & UNKNOWN32, 0, self.samples,
+                UNKNOWN32,
+            )  # fmt: skip
+            if after is not None:
+                counters.write(self.ring, self.ref, after, self.batch, False)
+            self.ring.longs[(totals_slot(self.ref) >> 3) + 5] += 1
+            if end > self.ring.clock_due:
+                self.ring.pair_clocks()
+        except Exception as inner:
+            failed(IN_WORKER, "built", inner)
+        self.batch = self.ring = None

@@ -1,0 +1,56 @@
+"""Numbers for loader objects. A loader made anew like one that is gone (an evaluation loop makes one each time) keeps
+its number; the table holds no reference to a loader, so nothing lives longer for being watched."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import layout
+from .fetch import Loader
+
+_by_id: Dict[int, Tuple[Any, Loader]] = {}
+_by_likeness: Dict[str, List[Tuple[Any, Loader]]] = {}
+_count = 0
+
+
+def find(thing: Any) -> Optional[Loader]:
+    entry = _by_id.get(id(thing))
+    if entry is None or entry[0]() is not thing:
+        return None
+    return entry[1]
+
+
+def register(thing: Any, note: Dict[str, Any]) -> Loader:
+    """The loader of thing, new or taken over from one just like it that no longer exists."""
+    global _count
+    key = id(thing)
+
+    def gone(_: Any, key: int = key) -> None:
+        entry = _by_id.get(key)
+        if entry is not None and entry[0]() is None:
+            del _by_id[key]
+
+    try:
+        reference: Any = weakref.ref(thing, gone)
+    except TypeError:
+        reference = _Never()  # cannot be watched for its end: found again by likeness only
+    likeness = json.dumps(note, sort_keys=True, default=str)
+    alike = _by_likeness.setdefault(likeness, [])
+    for position, (other, loader) in enumerate(alike):
+        if other() is None:
+            alike[position] = (reference, loader)
+            _by_id[key] = (reference, loader)
+            return loader
+    number = min(_count, layout.UNKNOWN16)
+    _count += 1
+    loader = Loader(number, {"note": "loader", "loader": number, **note})
+    alike.append((reference, loader))
+    _by_id[key] = (reference, loader)
+    return loader
+
+
+class _Never:
+    def __call__(self) -> None:
+        return None

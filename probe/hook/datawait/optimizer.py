@@ -1,0 +1,191 @@
+"""Optimizer steps, in every PyTorch from 1.13 on: wraps ``step`` of each optimizer class that torch itself hooks.
+
+torch wraps ``cls.step`` for its profiler when an optimizer is made (``_hook_for_profile``, later
+``_patch_step_function``); this wraps it once more at the same moment, so subclasses defined before or after are
+seen and optimizers that only forward (Accelerate's) are not. torch's own global step hooks are not used:
+torch.compile unwraps ``step`` and marks it hooked, and they stay silent from then on. Our wrapper is put back when
+that is noticed.
+
+The step that counts is that of the first optimizer seen: a second one in the same iteration (a GAN, one optimizer
+per parameter) is recorded with the count unchanged. If the first falls silent, the next one that steps takes over.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from . import fetch as fetching
+from . import layout
+from .stream import IN_STEP, core, failed, ring_for
+
+MARK = "_datawait_step"
+MOST_RECORDED = 16  # optimizers whose steps are recorded; one per parameter would flood the ring
+
+_inside = threading.local()  # .step: this thread is inside a step (optimizers that wrap others)
+_classes: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_numbers: Dict[int, Tuple[Any, int]] = {}  # id -> (reference, number)
+_count = 0
+
+
+def _eager() -> bool:
+    return False
+
+
+is_compiling: Callable[[], bool] = _eager
+
+
+def patch(module: Any) -> None:
+    """Patches torch.optim.optimizer, just imported."""
+    base = module.Optimizer
+    for name in ("_patch_step_function", "_hook_for_profile"):
+        original = getattr(base, name, None)
+        if original is not None and not getattr(original, MARK, False):
+            setattr(base, name, _after(original))
+            break
+    for made in _subclasses(base):
+        if getattr(made.__dict__.get("step"), "hooked", False):
+            wrap(made)
+
+
+def _subclasses(base: Any) -> List[Any]:
+    found = []
+    for cls in base.__subclasses__():
+        found.append(cls)
+        found.extend(_subclasses(cls))
+    return found
+
+
+def _after(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        try:
+            wrap(type(self))
+        except Exception as error:
+            failed(IN_STEP, "wrapping an optimizer", error)
+        return result
+
+    setattr(hook, MARK, True)
+    return hook
+
+
+def wrap(cls: Any) -> None:
+    """Puts our wrapper around ``cls.step`` unless it is there; again after something took it off."""
+    step = cls.step
+    _classes.add(cls)
+    if getattr(step, MARK, False):
+        return
+    compiler = getattr(sys.modules.get("torch"), "compiler", None)
+    global is_compiling
+    if hasattr(compiler, "is_compiling"):
+        is_compiling = compiler.is_compiling  # type: ignore[union-attr]
+    cls.step = _observed(step)
+
+
+def rewrap() -> None:
+    """torch.compile unwraps optimizer classes; called when an epoch starts and while steps stay unseen."""
+    for cls in list(_classes):
+        wrap(cls)
+
+
+def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def step(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or core.off or getattr(_inside, "step", False):
+            return original(*args, **kwargs)
+        _inside.step = True
+        begin = core.clock()
+        try:
+            return_value = original(*args, **kwargs)
+        finally:
+            _inside.step = False
+        try:
+            stepped(args[0], begin)
+        except Exception as error:
+            failed(IN_STEP, "step", error)
+        return return_value
+
+    if getattr(original, "hooked", False):
+        # torch._dynamo (TorchPatcher.patch) takes one layer off a step that torch hooked for its profiler. Let it
+        # find underneath ours what it would have found without us.
+        step.__wrapped__ = getattr(original, "__wrapped__", original)  # type: ignore[attr-defined]
+    step.hooked = True  # type: ignore[attr-defined]  # so that torch does not wrap it again
+    setattr(step, MARK, True)
+    return step
+
+
+def stepped(optimizer: Any, begin: int) -> None:
+    """One outermost step ended."""
+    ring = ring_for("main")
+    if ring is None:
+        return
+    end = core.clock()
+    ident = fetching.get_ident()
+    number = _number(optimizer)
+    if core.unit == layout.BY_FETCH:
+        _begin_counting(ring, ident)
+    if ident == core.training:
+        core.depth = 0  # no fetch is running; heals a count that an exception at a bad moment left behind
+        thread = core.thread
+        if _counts(number):
+            core.step += 1
+            ring.longs[layout.Q_STEP] = core.step
+    else:
+        thread = threading.get_native_id()
+    if number < MOST_RECORDED:
+        ring.write(layout.pack_step, layout.STEP, 0, number, begin, end, core.step, thread or 0, core.cpu_clock())
+    if core.device is None:
+        from . import events
+
+        events.attach(optimizer)
+
+
+_primary = -1
+_silent: Optional[Tuple[int, int]] = None  # (step, fetches) when another optimizer first stepped without the primary
+
+
+def _counts(number: int) -> bool:
+    """Whether this optimizer's step ends a training step."""
+    global _primary, _silent
+    if number == _primary:
+        _silent = None
+        return True
+    if _primary < 0:
+        _primary = number
+        return True
+    if _silent is None:
+        _silent = (number, core.fetches)
+    elif _silent[0] == number and core.fetches > _silent[1] + 1:
+        # It stepped again, fetches later, and the first one did not: training has moved on to it.
+        _primary, _silent = number, None
+        return True
+    return False
+
+
+def _begin_counting(ring: Any, ident: int) -> None:
+    """The first optimizer step: from here on steps are optimizer steps, of this thread."""
+    global _primary, _silent
+    _primary, _silent = -1, None
+    core.unit = layout.BY_OPTIMIZER
+    core.step = 0
+    core.boundary = -1
+    ring.ints[layout.I_UNIT] = layout.BY_OPTIMIZER
+    if ident != core.training:
+        core.training = ident
+        core.thread = threading.get_native_id()
+        core.depth = 0
+
+
+def _number(optimizer: Any) -> int:
+    global _count
+    entry = _numbers.get(id(optimizer))
+    if entry is not None and entry[0]() is optimizer:
+        return entry[1]
+    number = min(_count, layout.UNKNOWN16)
+    _count += 1
+    _numbers[id(optimizer)] = (weakref.ref(optimizer), number)
+    return number

@@ -1,0 +1,88 @@
+"""Where a ring may lie: decides whether a folder is safe to map a file in, and how large that file may be.
+
+A mapped file on NFS or FUSE can stall or kill the process that touches it, and a full /dev/shm kills PyTorch's own
+workers, so the hook refuses the first and stays small beside the second.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Optional
+
+from . import layout
+
+REFUSED = ("nfs", "fuse", "cifs", "smb", "9p", "afs", "sshfs")
+
+
+class Refused(OSError):
+    """The folder exists, but no ring will be written there; the text says why."""
+
+
+def filesystem(folder: str, mountinfo: str = "/proc/self/mountinfo") -> Optional[str]:
+    """Type of the file system that holds folder (as mountinfo names it), None where that cannot be read."""
+    try:
+        with open(mountinfo, encoding="utf-8", errors="surrogateescape") as lines:
+            mounts = lines.read().splitlines()
+    except OSError:
+        return None
+    target = os.path.realpath(folder)
+    best, found = -1, None
+    for line in mounts:  # "36 35 98:0 /root /mount/point options … - type source superoptions" (proc(5))
+        left, separator, right = line.partition(" - ")
+        fields = left.split(" ")
+        if not separator or len(fields) < 5:
+            continue
+        point = _unescape(fields[4])
+        inside = target == point or target.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= best:  # later lines are mounted over earlier ones
+            best, found = len(point), right.split(" ", 1)[0]
+    return found
+
+
+def _unescape(path: str) -> str:
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        path = path.replace(code, char)
+    return path
+
+
+def check(folder: str) -> None:
+    """Raises unless folder is a real folder of this user, closed to others, on a local file system."""
+    info = os.lstat(folder)
+    if not stat.S_ISDIR(info.st_mode):
+        raise Refused("spool %s is not a folder" % folder)
+    if info.st_uid not in (os.geteuid(), 0):
+        raise Refused("spool %s belongs to user %d" % (folder, info.st_uid))
+    if info.st_mode & 0o022:
+        raise Refused("spool %s can be written by others" % folder)
+    kind = filesystem(folder)
+    if kind is not None and kind.startswith(REFUSED):
+        raise Refused("spool %s is on %s" % (folder, kind))
+
+
+def capacity(folder: str, wanted: int) -> int:
+    """Records that fit without crowding others out: the ring takes at most a sixteenth of the free space."""
+    space = os.statvfs(folder)
+    free = space.f_bavail * space.f_frsize
+    while wanted > layout.LEAST_CAPACITY and ring_bytes(wanted) * 16 > free:
+        wanted //= 2
+    if ring_bytes(wanted) * 4 > free:
+        raise Refused("spool %s has only %d bytes free" % (folder, free))
+    return wanted
+
+
+def ring_bytes(records: int) -> int:
+    return layout.HEADER_BYTES + records * layout.RECORD_BYTES
+
+
+def own_folder() -> str:
+    """The folder of a run that nobody gave one: /dev/shm/datawait-<uid>/<pid>, made here, mode 0700."""
+    parent = "/dev/shm/datawait-%d" % os.geteuid()
+    folder = "%s/%d" % (parent, os.getpid())
+    for path in (parent, folder):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            pass
+        check(path)
+    return folder

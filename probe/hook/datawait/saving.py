@@ -1,0 +1,36 @@
+"""Checkpoint saves, as MARKs: ``torch.save`` and nothing else is timed; the call itself is unchanged."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from . import layout
+from .stream import IN_SAVE, core, failed
+
+MARK = "_datawait_save"
+
+
+def patch(module: Any) -> None:
+    """Patches torch.serialization, just imported; ``torch.save`` is taken from there later."""
+    if not getattr(module.save, MARK, False):
+        module.save = _observed(module.save)
+
+
+def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def save(*args: Any, **kwargs: Any) -> Any:
+        ring = core.ring  # a process without a ring trains nothing
+        if ring is None or core.off or core.role != "main":
+            return original(*args, **kwargs)
+        begin = core.clock()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            try:
+                ring.mark(layout.SAVE, begin, core.clock())
+            except Exception as error:
+                failed(IN_SAVE, "save", error)
+
+    setattr(save, MARK, True)
+    return save

@@ -1,0 +1,183 @@
+"""What the cached-data test sees of one iterator, and how it takes over a fetch (see cachedtest.py)."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any, Callable, Optional
+
+from . import fetch as fetching
+from .fetch import Track
+from .layout import CACHED, END, UNKNOWN32, UNKNOWN64
+from .ring import Ring
+from .stream import IN_TEST, complain, core
+
+
+def begin_test(ring: Ring) -> bool:
+    """Makes the cached-data test of this process; False where it is not part of the package."""
+    try:
+        from .cachedtest import CachedTest
+
+        core.test = CachedTest(ring, core.folder or "")
+        return True
+    except Exception as error:
+        complain(IN_TEST, "starting the cached-data test", error)
+        return False
+
+
+def source_of(track: Track, call: Callable[[Any], Any], it: Any) -> "Source":
+    """The Source of an iterator, one per iterator."""
+    source = track.source
+    if source is None:
+        kind = TorchSource if hasattr(it, "_num_yielded") else Source
+        source = track.source = kind(track, call, it)
+    return source
+
+
+class Source:
+    """An iterator as the cached-data test uses it. Holds it weakly: dropping an iterator stops its workers."""
+
+    def __init__(self, track: Track, call: Callable[[Any], Any], it: Any) -> None:
+        self.track = track
+        self.call = call
+        try:
+            self._it: Callable[[], Any] = weakref.ref(it)
+        except TypeError:  # a generator or list iterator owns no workers
+            self._it = lambda: it
+
+    @property
+    def loader(self) -> int:
+        return self.track.loader.number
+
+    @property
+    def workers(self) -> int:
+        """Workers of the loader; 0 when it has none, UNKNOWN32 when it did not say."""
+        return int(getattr(self.track, "workers", UNKNOWN32))
+
+    @property
+    def prefetch(self) -> Optional[int]:
+        prefetch = getattr(self.track, "prefetch", UNKNOWN32)
+        return None if prefetch == UNKNOWN32 else int(prefetch)
+
+    @property
+    def length(self) -> Optional[int]:
+        return self.track.length
+
+    @property
+    def batch_index(self) -> int:
+        """Slots of the epoch used so far."""
+        return self.track.batch
+
+    @property
+    def epoch(self) -> int:
+        return self.track.epoch
+
+    @property
+    def pin_memory(self) -> bool:
+        return bool(getattr(self.track, "pin_memory", False))
+
+    def live_next(self, flags: int = 0) -> Any:
+        """One real next on the loader, recorded with these further flags."""
+        return fetching.live(self.track, self.call, self._it(), flags)
+
+    def record(self, enter: int, leave: int, flags: int = CACHED, ready: int = UNKNOWN32) -> int:
+        """Records a FETCH that did not touch the loader; it uses up one slot."""
+        ring = core.ring
+        assert ring is not None
+        track = self.track
+        number = fetching._write(ring, track, flags, enter, leave, self.batch_index, core.step, ready, UNKNOWN64)
+        if not flags & END and core.unit == 0:
+            core.step += 1
+            ring.longs[10] = core.step
+        return number
+
+    def skip_slot(self) -> None:
+        """Uses up one slot of the epoch as if the loader had yielded; StopIteration when none is left."""
+        if self.track.length is not None and self.batch_index >= self.track.length:
+            raise StopIteration
+        self.track.batch += 1
+
+    def ready(self) -> Optional[int]:
+        """Batches built and waiting, None if unknown."""
+        if self.track.ready is None:
+            return None
+        ready = self.track.ready(self._it())
+        return None if ready == UNKNOWN32 else ready
+
+    def outstanding(self) -> Optional[int]:
+        """Batches asked for and not received, None if unknown."""
+        return None
+
+    def last_sent(self) -> Optional[int]:
+        """Index of the batch asked for last, None if unknown."""
+        return None
+
+    def device(self) -> Any:
+        """The training device: a torch.device, an emulated Gpu, or None."""
+        if _emulated() is not None:
+            return _emulated()
+        clock = core.device
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_initialized():
+            return None
+        index = clock.device if clock is not None else torch.cuda.current_device()
+        return torch.device("cuda", index)
+
+    def synchronize(self) -> bool:
+        """Waits for the device; False when there is none."""
+        gpu = _emulated()
+        if gpu is not None:
+            gpu.synchronize()
+            return True
+        device = self.device()
+        if device is None:
+            return False
+        sys.modules["torch"].cuda.synchronize(device)
+        return True
+
+    def to_device(self, batch: Any) -> Any:
+        """The batch with its tensors on the training device, in fresh containers; raises when there is none."""
+        device = self.device()
+        if device is None:
+            raise RuntimeError("no device to hold the batch")
+        if _emulated() is not None:
+            return batch
+        return _moved(batch, device)
+
+
+class TorchSource(Source):
+    """An iterator of a DataLoader."""
+
+    @property
+    def batch_index(self) -> int:
+        return int(self._it()._num_yielded)
+
+    def skip_slot(self) -> None:
+        it = self._it()
+        if self.track.length is not None and it._num_yielded >= self.track.length:
+            raise StopIteration
+        it._num_yielded += 1
+
+    def outstanding(self) -> Optional[int]:
+        return getattr(self._it(), "_tasks_outstanding", None)
+
+    def last_sent(self) -> Optional[int]:
+        sent = getattr(self._it(), "_send_idx", None)
+        return None if sent is None else int(sent) - 1
+
+
+def _emulated() -> Any:
+    module = sys.modules.get("datawait.emulated")
+    return module.current() if module is not None else None
+
+
+def _moved(item: Any, device: Any) -> Any:
+    if isinstance(item, sys.modules["torch"].Tensor):
+        return item.to(device, non_blocking=True)
+    if isinstance(item, dict):
+        return type(item)({key: _moved(value, device) for key, value in item.items()})
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        return type(item)(*(_moved(part, device) for part in item))
+    if isinstance(item, (list, tuple)):
+        return type(item)(_moved(part, device) for part in item)
+    return item

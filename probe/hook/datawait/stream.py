@@ -1,0 +1,291 @@
+"""The output of this process: when its ring is opened, what it declares, and what happens when the hook fails.
+
+``core`` holds everything the hot path looks at. A fork gives the child an empty one: it opens a ring of its own when
+it first has something to say, so launchers and compile workers never make a file. An error inside the hook is noted
+and turns the hook off for the rest of the process; it is never seen by the training script.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from . import layout, place
+from .ring import Ring, boot_id, start_ticks
+from .version import __version__
+
+# Reasons in a `hook-error` note and in MARK 3.
+IN_FETCH, IN_STEP, IN_ITERATOR, IN_WORKER, IN_DEVICE, IN_SPOOL, IN_TEST, IN_WATCH, IN_SAVE = range(1, 10)
+
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Core:
+    """State of the hook in this process. Read by every fetch, so plain attributes and no properties."""
+
+    __slots__ = (
+        "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "step",
+        "unit", "boundary", "block", "measure_at", "device", "test", "test_due", "fetches", "validation", "complained",
+        "start_method", "hooks_on_open",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.folder: Optional[str] = None  # spool folder; None = never installed
+        self.off = True
+        self.clock: Callable[[], int] = time.perf_counter_ns  # tests put a false clock here
+        self.cpu_clock: Callable[[], int] = time.thread_time_ns
+        self.start_method: Optional[str] = None
+        self.hooks_on_open: List[Callable[[Ring], None]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """What a process starts with; also in a forked child."""
+        self.ring: Optional[Ring] = None
+        self.role: Optional[str] = None  # "main" or "worker", fixed when the ring opens
+        self.parent: Optional[int] = None
+        self.training = threading.main_thread().ident  # thread that trains: main, until another one steps
+        self.thread = threading.main_thread().native_id
+        self.depth = 0  # next() calls the training thread is inside of
+        self.step = 0  # steps finished, in the unit below
+        self.unit = layout.BY_FETCH
+        self.boundary = -1  # step count at the last step boundary seen
+        self.block = 0
+        self.measure_at = 0  # no thread CPU is read before this time
+        self.device: Any = None  # device clock around next(), see events.py
+        self.test: Any = None  # cached-data test
+        self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
+        self.fetches = 0
+        self.validation: Any = None
+        self.complained: Dict[str, int] = {}
+
+
+core = Core()
+
+
+def configure(folder: str) -> None:
+    """Names the spool folder and lets the hook observe. Nothing is created yet."""
+    core.folder = folder
+    core.off = False
+
+
+def ring_for(role: str) -> Optional[Ring]:
+    """This process's ring, opened now if need be; None when the hook is off. Never raises."""
+    if core.ring is not None or core.off:
+        return core.ring
+    try:
+        if core.role is None:
+            core.role = role
+        capacity = layout.MAIN_CAPACITY if core.role == "main" else layout.WORKER_CAPACITY
+        ring = Ring(_folder(), capacity, declare(core.role))
+    except Exception as error:
+        refuse(error)
+        return None
+    core.ring = ring
+    _at_exit()
+    for hook in core.hooks_on_open:
+        hook(ring)
+    return ring
+
+
+def _folder() -> str:
+    if core.folder is None:
+        raise place.Refused("no spool folder")
+    return core.folder
+
+
+def declare(role: str) -> Dict[str, Any]:
+    """The declaration of SPEC §3. What is not known is None, never left to a guess."""
+    torch = sys.modules.get("torch")
+    emulated = os.environ.get("DATAWAIT_GPU") == "emulated"
+    declaration: Dict[str, Any] = {
+        "producer": role,
+        "host": os.uname().nodename,
+        "boot_id": boot_id(),
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+        "start_ticks": start_ticks(),
+        "argv": [str(word)[:200] for word in getattr(sys, "argv", [])[:32]],
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "torch": getattr(torch, "__version__", None) and str(torch.__version__),  # type: ignore[union-attr]
+        "rank": _number("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"),
+        "local_rank": _number("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
+        "world_size": _number("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"),
+        "restart": _number("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"),
+        "hook_version": __version__,
+        "start_method": start_method(),
+        "threads": _threads(torch),
+        "gpu_uuid": _emulated_uuid() if emulated else None,
+        "emulated": emulated,
+    }
+    if role == "worker":
+        declaration["parent"] = core.parent if core.parent is not None else parent_pid()
+    return declaration
+
+
+def _number(*names: str) -> Optional[int]:
+    for name in names:
+        try:
+            return int(os.environ[name])
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def _threads(torch: Any) -> Optional[int]:
+    try:
+        return int(torch.get_num_threads())  # a plain read, starts no threads
+    except Exception:
+        return None
+
+
+def start_method() -> Optional[str]:
+    """fork, spawn or forkserver, where something already chose; asking must not choose it."""
+    if core.start_method is not None:
+        return core.start_method
+    context = sys.modules.get("multiprocessing.context")
+    try:
+        chosen = context._default_context.get_start_method(allow_none=True)  # type: ignore[union-attr]
+        return chosen or context._default_context._default_context._name  # type: ignore[union-attr]
+    except Exception:
+        return None
+
+
+def _emulated_uuid() -> Optional[str]:
+    emulated = sys.modules.get("datawait.emulated")
+    gpu = emulated.current() if emulated is not None else None
+    return gpu.uuid if gpu is not None else None
+
+
+def parent_pid() -> int:
+    """The process whose loader this one builds for: multiprocessing's parent, which under forkserver is not getppid."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    try:
+        parent = multiprocessing.parent_process()  # type: ignore[union-attr]
+        if parent is not None and parent.pid:
+            return int(parent.pid)
+    except Exception:
+        pass
+    return os.getppid()
+
+
+# --- failing ----------------------------------------------------------------------------------------------------
+
+
+def failed(reason: int, where: str, error: BaseException) -> None:
+    """Counts and notes an error of the hook itself and turns the hook off. Raises only what is not the hook's.
+
+    A signal handler of the script may raise while hook code runs; its exception must go on, not vanish here.
+    """
+    if foreign(error):
+        raise error
+    core.off = True
+    complain(reason, where, error)
+    ring = core.ring
+    if ring is None:
+        return
+    try:
+        ring.ints[layout.I_HOOK] = layout.OFF
+        now = core.clock()
+        ring.mark(layout.DISABLED, now, now, reason)
+    except Exception:
+        pass
+
+
+def complain(reason: int, where: str, error: BaseException) -> None:
+    """Counts an error, and notes it once per place; the hook goes on."""
+    try:
+        times = core.complained.get(where, 0)
+        core.complained[where] = times + 1
+        ring = core.ring
+        if ring is None:
+            return
+        ring.longs[layout.Q_ERRORS] += 1
+        if times == 0:
+            text = "%s: %s" % (type(error).__name__, error)
+            ring.note({"note": "hook-error", "reason": reason, "where": where, "error": text[:400]})
+    except Exception:
+        pass
+
+
+def foreign(error: BaseException) -> bool:
+    """Whether an exception was raised by code outside this package, on top of a hook frame (a signal handler)."""
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
+    if frame.f_code.co_filename.startswith(HERE):
+        return False
+    return _is_handler(frame)
+
+
+def _is_handler(frame: Any) -> bool:
+    """Whether frame, or one it was called from, is a Python signal handler in force."""
+    signal = sys.modules.get("signal")
+    if signal is None:
+        return False
+    codes = set()
+    for number in signal.Signals:
+        code = getattr(signal.getsignal(number), "__code__", None) or getattr(
+            getattr(signal.getsignal(number), "__func__", None), "__code__", None
+        )
+        codes.add(code)
+    codes.discard(None)
+    while frame is not None:
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def refuse(error: BaseException) -> None:
+    """No ring can be had: the hook is off, and the reason is left where the agent may find it."""
+    core.off = True
+    try:
+        with open(os.path.join(_folder(), "seen-%d" % os.getpid()), "a", encoding="utf-8") as seen:
+            seen.write("refused: %s\n" % error)
+    except Exception:
+        pass
+
+
+# --- the end of a process, and forks ----------------------------------------------------------------------------
+
+
+def _at_exit() -> None:
+    atexit.register(finish, os.getpid())
+    # Children of multiprocessing leave through os._exit after these finalizers, not through atexit.
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, finish, args=(os.getpid(),), exitpriority=-100)
+
+
+def finish(pid: int) -> None:
+    """Closes the ring of the process that opened it. An uncaught exception is no normal end."""
+    ring = core.ring
+    if ring is None or ring.pid != pid or os.getpid() != pid:
+        return
+    try:
+        if ring.ints[layout.I_STATE] == layout.CLOSED:
+            return
+        if core.role == "main" and getattr(sys, "last_value", None) is None:
+            now = core.clock()
+            ring.mark(layout.ENDED, now, now)
+        ring.close()
+    except Exception:
+        pass
+
+
+def _in_forked_child() -> None:
+    core.reset()
+    if core.folder is not None:
+        core.off = os.environ.get("DATAWAIT_HOOK") == "off"
+
+
+os.register_at_fork(after_in_child=_in_forked_child)

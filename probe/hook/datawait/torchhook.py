@@ -1,0 +1,304 @@
+"""PyTorch's loaders (1.13 and newer): patches the base iterator that every framework ends up calling.
+
+Patched are ``_BaseDataLoaderIter.__init__`` and ``__next__``, the multiprocessing iterator's ``__init__`` and
+``_reset``, and ``_worker_loop``. ``DataLoader`` itself is left alone, iterators keep their class and stay lazy, and
+arguments are read from the loader, never by calling code of the script that it would not have run itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, Dict, Optional
+
+from . import fetch as fetching
+from . import layout, loaders
+from .fetch import Loader, Track, fetch
+from .layout import UNKNOWN32
+from .ring import Ring
+from .stream import IN_ITERATOR, core, failed, ring_for
+
+MARK = "_datawait"  # attribute of an iterator: its Track
+
+
+def patch(module: Any) -> None:
+    """Patches torch.utils.data.dataloader, just imported."""
+    from . import worker
+
+    fetching.use_torch()
+    base = module._BaseDataLoaderIter
+    if getattr(base.__next__, MARK, False):
+        return
+    base.__init__ = _observed_init(base.__init__)
+    base.__next__ = _observed_next(base.__next__)
+    _patch_multiprocessing(module._MultiProcessingDataLoaderIter)
+    worker.patch(sys.modules["torch.utils.data._utils.worker"])
+
+
+def patch_stateful(module: Any) -> None:
+    """torchdata's StatefulDataLoader: iterators and a worker loop of its own."""
+    from . import worker
+
+    fetching.use_torch()
+    for name in ("_StatefulSingleProcessDataLoaderIter", "_StatefulMultiProcessingDataLoaderIter"):
+        cls = getattr(module, name, None)
+        if cls is None:
+            continue
+        if "__next__" in vars(cls) and not getattr(cls.__next__, MARK, False):
+            cls.__next__ = _observed_next(cls.__next__)
+        if "Multi" in name:
+            _patch_multiprocessing(cls)
+    if hasattr(module, "_worker_loop"):
+        worker.patch(module)
+
+
+def _patch_multiprocessing(cls: Any) -> None:
+    if not getattr(cls.__init__, MARK, False):
+        cls.__init__ = _observed_start(cls.__init__)
+    if "_reset" in vars(cls) and not getattr(cls._reset, MARK, False):
+        cls._reset = _observed_reset(cls._reset)
+
+
+def _marked(wrapper: Any) -> Any:
+    setattr(wrapper, MARK, True)
+    return wrapper
+
+
+def _observed_init(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        if core.off:
+            return original(self, loader, *args, **kwargs)
+        begin = core.clock()
+        original(self, loader, *args, **kwargs)
+        try:
+            track = _track(self, loader, begin)
+            if track is not None and not track.starting:
+                track.made(self)
+        except Exception as error:
+            failed(IN_ITERATOR, "iterator", error)
+
+    return _marked(__init__)
+
+
+def _observed_start(original: Callable[..., None]) -> Callable[..., None]:
+    """The multiprocessing iterator: its time includes starting the workers."""
+
+    @functools.wraps(original)
+    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        if core.off:
+            return original(self, loader, *args, **kwargs)
+        begin = core.clock()
+        try:
+            self.__dict__[MARK] = begin  # tells the base __init__ that the work goes on after it
+        except Exception as error:
+            failed(IN_ITERATOR, "iterator start", error)
+        original(self, loader, *args, **kwargs)
+        try:
+            track = self.__dict__.get(MARK)
+            if isinstance(track, TorchTrack):
+                track.made(self)
+        except Exception as error:
+            failed(IN_ITERATOR, "iterator start", error)
+
+    return _marked(__init__)
+
+
+def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def _reset(self: Any, loader: Any, first_iter: bool = False, *args: Any, **kwargs: Any) -> None:
+        track = self.__dict__.get(MARK)
+        if first_iter or core.off or not isinstance(track, TorchTrack):
+            return original(self, loader, first_iter, *args, **kwargs)
+        begin = core.clock()
+        original(self, loader, first_iter, *args, **kwargs)
+        try:
+            track.restart()
+            track.length = _length(self, loader)
+            track.announce(begin, core.clock(), layout.RESET)
+        except Exception as error:
+            failed(IN_ITERATOR, "iterator reset", error)
+
+    return _marked(_reset)
+
+
+def _observed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        track = self.__dict__.get(MARK)
+        if track.__class__ is not TorchTrack:  # made before the hook was installed, or while it was off
+            return original(self)
+        return fetch(track, original, self)
+
+    return _marked(__next__)
+
+
+class TorchTrack(Track):
+    """An iterator of a DataLoader."""
+
+    __slots__ = ("begin", "end", "starting", "workers", "prefetch", "pids", "flags", "pin_memory")
+
+    def __init__(self, loader: Loader, begin: int, starting: bool) -> None:
+        super().__init__(loader)
+        self.begin = begin
+        self.end = begin
+        self.starting = starting
+        self.workers = 0
+        self.prefetch = UNKNOWN32
+        self.pids: Any = ()
+        self.flags = 0
+        self.pin_memory = False
+
+    def made(self, it: Any) -> None:
+        """The iterator is complete: writes ITERATOR and, where there are workers, one WORKER each."""
+        self.end = core.clock()
+        self.pids = tuple(w.pid for w in getattr(it, "_workers", ()))
+        self.ready = _ready(it)
+        self.index = _index(it)
+        self.announce(self.begin, self.end, 0)
+
+    def announce(self, begin: int, end: int, flags: int) -> None:
+        self.begin, self.end, self.flags = begin, end, flags
+        ring = ring_for("main")
+        if ring is None:
+            return
+        if self.ring is ring:
+            self.write_iterator(ring)
+        else:
+            self.join(ring)
+
+    def write_iterator(self, ring: Ring) -> None:
+        length = UNKNOWN32 if self.length is None else min(self.length, UNKNOWN32 - 1)
+        number = self.loader.number
+        ring.write(
+            layout.pack_iterator, layout.ITERATOR, self.flags, number,
+            self.begin, self.end, self.epoch, self.workers, length, self.prefetch,
+        )  # fmt: skip
+        if self.flags & layout.RESET:
+            return
+        for worker, pid in enumerate(self.pids):
+            if pid is not None:
+                ring.write(layout.pack_worker, layout.WORKER, 0, number, self.end, pid, worker, self.epoch)
+
+
+def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
+    """Gives a new iterator its Track; the loader is described when it is seen first."""
+    known = loaders.find(loader)
+    if known is None:
+        known = loaders.register(loader, describe(loader))
+    started = it.__dict__.get(MARK)
+    if isinstance(started, TorchTrack):
+        return started
+    track = TorchTrack(known, begin if started is None else started, started is not None)
+    track.workers = int(getattr(it, "_num_workers", 0) or 0)
+    track.builds = track.workers == 0
+    track.pin_memory = bool(getattr(it, "_pin_memory", False))
+    if track.workers:
+        track.prefetch = int(getattr(it, "_prefetch_factor", None) or UNKNOWN32)
+    else:
+        track.ready = _none_ready
+    track.length = _length(it, loader)
+    it.__dict__[MARK] = track
+    return track
+
+
+def _length(it: Any, loader: Any) -> Optional[int]:
+    """Batches the iterator will yield. ``len(loader)`` is not called: on an iterable dataset it has side effects
+    (torch then warns when more batches come than it said)."""
+    try:
+        if getattr(it, "_dataset_kind", 0) == 1:  # _DatasetKind.Iterable
+            return None
+        return len(it._index_sampler)
+    except Exception:
+        return None
+
+
+def _none_ready(_: Any) -> int:
+    return 0
+
+
+def _ready(it: Any) -> Optional[Callable[[Any], int]]:
+    """Batches built and waiting: received out of order, in the result queue, and already pinned."""
+    if not getattr(it, "_num_workers", 0):
+        return _none_ready
+    try:
+        queue = it._worker_result_queue
+        free: Callable[[], int] = queue._sem._semlock._get_value  # Queue.qsize() without its two method calls
+        size = queue._maxsize
+        size - free()
+        pinned = getattr(it._data_queue, "queue", None) if it._data_queue is not queue else ()
+        if pinned is None:
+            return None
+    except Exception:
+        return None
+
+    def ready(it: Any) -> int:
+        count = len(it._task_info) - it._tasks_outstanding + size - free() + len(pinned)
+        return count if count > 0 else 0
+
+    return ready
+
+
+def _index(it: Any) -> Optional[Callable[[Any], int]]:
+    """Index under which the worker built the batch just delivered, to join FETCH and BATCH."""
+    if not getattr(it, "_num_workers", 0) or not hasattr(it, "_rcvd_idx"):
+        return None
+
+    def index(it: Any) -> int:
+        return int(it._rcvd_idx) - 1
+
+    return index
+
+
+def describe(loader: Any) -> Dict[str, Any]:
+    """The `loader` note: classes and arguments, read and never called."""
+    dataset = getattr(loader, "dataset", None)
+    sampler = getattr(loader, "sampler", None)
+    kind = getattr(loader, "_dataset_kind", 0)
+    iterable = kind == 1
+    context = getattr(loader, "multiprocessing_context", None)
+    method = None
+    try:
+        method = context.get_start_method() if context is not None else None  # type: ignore[union-attr]
+    except Exception:
+        pass
+    batch_size = loader.batch_size
+    if batch_size is None:
+        batch_size = _integer(getattr(getattr(loader, "batch_sampler", None), "batch_size", None))
+    length = dataset_length = None
+    if not iterable:
+        try:
+            length = len(loader._index_sampler)
+            dataset_length = len(dataset)  # type: ignore[arg-type]
+        except Exception:
+            pass
+    return {
+        "kind": "torch",
+        "dataset": _class(dataset),
+        "sampler": _class(sampler),
+        "arguments": {
+            "num_workers": loader.num_workers,
+            "prefetch_factor": loader.prefetch_factor,
+            "batch_size": batch_size,
+            "shuffle": type(sampler).__name__ == "RandomSampler" if not iterable else None,
+            "pin_memory": bool(loader.pin_memory),
+            "persistent_workers": bool(loader.persistent_workers),
+            "drop_last": bool(loader.drop_last),
+            "in_order": getattr(loader, "in_order", True),
+            "multiprocessing_context": method,
+        },
+        "length": _integer(length),
+        "dataset_length": _integer(dataset_length),
+        "iterable": iterable,
+        "name": type(loader).__name__ if type(loader).__name__ != "DataLoader" else None,
+    }
+
+
+def _integer(value: Any) -> Optional[int]:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _class(thing: Any) -> Optional[str]:
+    if thing is None:
+        return None
+    return "%s.%s" % (type(thing).__module__, type(thing).__qualname__)

@@ -1,0 +1,3 @@
+"""The version of the hook, alone in its file so that the build can read it."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,242 @@
+"""The worker side of PyTorch's loaders: wraps ``_worker_loop`` and looks over its two queues.
+
+The loop itself is PyTorch's, called with a proxy for the index queue (a batch is asked for) and one for the result
+queue (it is complete). Control messages pass through. The wrapper is pickled by name where the child can find it
+and otherwise brings the hook along, so spawn and forkserver children observe as forked ones do.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from . import meter
+from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32, pack_batch
+from .meter import Meter
+from .ring import Ring, totals_slot
+from .stream import IN_WORKER, configure, core, failed, finish, ring_for
+
+MILLISECOND = 1_000_000
+NAME = "_worker_loop"
+
+
+def patch(module: Any) -> None:
+    """Replaces the module's ``_worker_loop``, which iterators look up when they start a worker."""
+    original = getattr(module, NAME)
+    if not isinstance(original, WorkerLoop):
+        setattr(module, NAME, WorkerLoop(original, module.__name__))
+
+
+class WorkerLoop:
+    """Runs PyTorch's worker loop with its queues looked over."""
+
+    def __init__(self, original: Callable[..., None], module: str) -> None:
+        functools.update_wrapper(self, original)
+        self.original = original
+        self.module = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        watched: Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]] = None
+        try:
+            watched = self.watch(args, kwargs)
+        except Exception as error:
+            failed(IN_WORKER, "worker start", error)
+        try:
+            if watched is None:
+                self.original(*args, **kwargs)
+            else:
+                self.original(*watched[0], **watched[1])
+        finally:
+            finish(os.getpid())
+
+    def watch(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]]:
+        """The same arguments with proxies in them; None when the hook is off or does not know the loop."""
+        if core.off:
+            return None
+        bound = inspect.signature(self.original).bind(*args, **kwargs)
+        values = bound.arguments
+        if "index_queue" not in values or "data_queue" not in values:
+            return None
+        core.role = "worker"
+        ring = ring_for("worker")
+        if ring is None:
+            return None
+        meter.audit()
+        observed = Batches(ring, values.get("worker_id"))
+        if callable(values.get("collate_fn")):
+            values["collate_fn"] = TimedCollate(values["collate_fn"], observed.meter)
+            observed.collates = True
+        values["index_queue"] = IndexQueue(values["index_queue"], observed)
+        values["data_queue"] = DataQueue(values["data_queue"], observed)
+        return bound.args, bound.kwargs
+
+    def __reduce__(self) -> Any:
+        # The child of a spawn knows nothing of us unless sitecustomize ran there: then it has to be told.
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        if core.folder is not None and any(os.path.abspath(entry) == root for entry in sys.path):
+            return _in_child, (core.folder, self.module)
+        return NAME  # pickled by reference: the child's own, observed or not
+
+
+def _in_child(folder: str, module: str) -> Any:
+    """Unpickles to the worker loop of this process, with the hook installed if it may be."""
+    import importlib
+
+    loop = importlib.import_module(module)
+    try:
+        if os.environ.get("DATAWAIT_HOOK") != "off":
+            if core.folder is None:
+                configure(folder)
+            from .arming import arm
+
+            arm()
+            patch(loop)
+    except Exception as error:
+        failed(IN_WORKER, "spawned worker", error)
+    return getattr(loop, NAME)
+
+
+class Batches:
+    """What one worker builds, batch by batch, from the moment its index arrives."""
+
+    __slots__ = ("ring", "worker", "meter", "collates", "received", "begin", "index", "samples", "measured",
+                 "resumes", "built", "first", "end")  # fmt: skip
+
+    def __init__(self, ring: Ring, worker: Any) -> None:
+        self.ring = ring
+        self.worker = worker if isinstance(worker, int) else UNKNOWN32
+        self.meter = Meter(core.cpu_clock)
+        self.collates = False
+        self.received = self.begin = self.end = 0
+        self.index: Optional[int] = None
+        self.samples = UNKNOWN32
+        self.measured: Optional[Tuple[Any, ...]] = None
+        self.resumes = 0
+        self.built = 0
+        self.first = 0
+
+    def asked(self, message: Any) -> None:
+        """A message came out of the index queue."""
+        received = core.clock()
+        self.index = None
+        if type(message) is not tuple or len(message) != 2 or not isinstance(message[0], int):
+            return  # None (stop) or _ResumeIteration
+        self.index, self.samples = message[0], _samples(message[1])
+        self.received = received
+        meter = self.meter
+        meter.collate = 0
+        meter.before = None
+        if received >= meter.due:
+            meter.due = received + MILLISECOND
+            meter.begin()
+        self.begin = core.clock()
+
+    def complete(self, message: Any) -> bool:
+        """A message is about to go into the result queue; True if it is the batch asked for last."""
+        end = core.clock()
+        if type(message) is not tuple or len(message) != 2:
+            return False
+        if not isinstance(message[0], int):  # _ResumeIteration: a persistent worker acknowledges a new epoch
+            self.resumes += 1
+            return False
+        if message[0] != self.index or type(message[1]).__name__ == "_IterableDatasetStopIteration":
+            return False
+        self.end = end
+        self.measured = self.meter.end() if self.meter.before is not None else None
+        return True
+
+    def sent(self, message: Any, sent: int) -> None:
+        """The batch is in the result queue: writes its records."""
+        ring = self.ring
+        payload = message[1]
+        failed_there = type(payload).__name__ == "ExceptionWrapper"
+        ring.write(
+            pack_batch, BATCH, RAISED if failed_there else 0, UNKNOWN16, self.received, self.begin, self.end, sent,
+            self.index, self.resumes, self.samples, self.worker,
+        )  # fmt: skip
+        if self.measured is not None:
+            self.meter.write(ring, UNKNOWN16, self.measured, payload, self.collates)
+            self.measured = None
+        self.built += 1
+        longs = ring.longs
+        at = totals_slot(UNKNOWN16) >> 3
+        longs[at + 5] = self.built
+        if not self.first:
+            longs[at + 6] = self.first = self.received
+        self.index = None
+        if sent > ring.clock_due:
+            ring.pair_clocks()
+
+
+def _samples(index: Any) -> int:
+    if type(index) is tuple and len(index) == 2 and index[1].__class__.__name__ not in ("int", "NoneType", "str"):
+        index = index[0] if isinstance(index[0], (list, tuple)) else index  # torchdata: (index, snapshot)
+    if isinstance(index, (list, tuple)):
+        return len(index)
+    return 1
+
+
+class IndexQueue:
+    """The index queue: whatever comes out is looked at on its way to the loop."""
+
+    def __init__(self, inner: Any, batches: Batches) -> None:
+        self._inner = inner
+        self._batches = batches
+
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        message = self._inner.get(*args, **kwargs)
+        if not core.off:
+            try:
+                self._batches.asked(message)
+            except Exception as error:
+                failed(IN_WORKER, "index received", error)
+        return message
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class DataQueue:
+    """The result queue: a batch is complete when the loop puts it here."""
+
+    def __init__(self, inner: Any, batches: Batches) -> None:
+        self._inner = inner
+        self._batches = batches
+
+    def put(self, message: Any, *args: Any, **kwargs: Any) -> None:
+        ours = False
+        if not core.off:
+            try:
+                ours = self._batches.complete(message)
+            except Exception as error:
+                failed(IN_WORKER, "batch complete", error)
+        self._inner.put(message, *args, **kwargs)
+        if ours:
+            try:
+                self._batches.sent(message, core.clock())
+            except Exception as error:
+                failed(IN_WORKER, "batch sent", error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class TimedCollate:
+    """collate_fn with its wall time added up."""
+
+    def __init__(self, inner: Callable[[Any], Any], meter: Meter) -> None:
+        self._inner = inner
+        self._meter = meter
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        begin = core.clock()
+        try:
+            return self._inner(*args, **kwargs)
+        finally:
+            self._meter.collate += core.clock() - begin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
