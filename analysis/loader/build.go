@@ -1,0 +1,81 @@
+package loader
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/stat"
+)
+
+// fillBuild finds L, a build that nothing holds up, and its CPU part.
+//
+// L measured while W workers share K cores is not the L of one worker with a core to itself: W = 4 builds of 48 ms CPU on two
+// cores take 96 ms each (scenario S05). Run-queue time is therefore left out of L: B/K brings it back where cores are short.
+// A build measured alone is better still, because it leaves out all that workers do to each other.
+func (m *Model) fillBuild() {
+	b := m.Parameters.Batch
+	cpu, okCPU := valid(b.CPU)
+	m.Law.CPU, m.Law.Work = cpu.Value, math.Max(cpu.Value, positive(b.ProcessCPU, 0))
+	off, ok := m.offCPU(cpu, okCPU)
+	if !ok {
+		m.assume("the time to build a batch is not known, so workers, cores and storage take no part")
+		m.Law.CPU, m.Law.Work = 0, 0
+		return
+	}
+	m.Known.Build, m.Known.Split = true, okCPU
+	if !okCPU {
+		m.assume("a build is waiting, not computing (its CPU time was not seen)")
+	}
+	m.Law.Off = off.Value
+	m.grade = stat.Worse(m.grade, off.Grade)
+	m.vary(off, func(l *Law, v float64) { l.Off = v })
+	if okCPU {
+		m.grade = stat.Worse(m.grade, cpu.Grade)
+		work := m.Law.Work - m.Law.CPU
+		m.vary(cpu, func(l *Law, v float64) { l.CPU, l.Work = v, v+work })
+	}
+}
+
+// offCPU returns the off-CPU part of an undisturbed build from the best witness there is.
+func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
+	b, solo := m.Parameters.Batch, m.Parameters.Solo
+	if off, ok := valid(solo.OffCPU); ok {
+		m.Known.Alone = true
+		return off, true
+	}
+	if wall, ok := valid(solo.Wall); ok {
+		m.Known.Alone = true
+		return less(wall, cpu), true
+	}
+	m.Known.Alone = m.Law.Workers <= 1
+	if off, ok := valid(b.OffCPU); ok {
+		return off, true
+	}
+	wall, ok := valid(b.Wall)
+	if !ok {
+		return stat.Estimate{}, false
+	}
+	off := less(wall, cpu)
+	if runq, ok := validNum(b.RunQueue); ok {
+		return less(off, stat.Estimate{Value: runq, Low: runq, High: runq, N: off.N}), true
+	}
+	return m.withoutQueue(off, cpu, okCPU), true
+}
+
+// withoutQueue takes an estimate of the unseen run-queue time out of wall − CPU: where all cores are busy with builds, W
+// workers on K cores stretch each CPU second to W/K. Either way the interval covers both readings.
+func (m *Model) withoutQueue(off, cpu stat.Estimate, okCPU bool) stat.Estimate {
+	if !okCPU || m.Law.Workers <= 1 {
+		return off
+	}
+	stretch := math.Max(1, float64(m.Law.Workers)/m.Law.WorkerCores)
+	least := math.Max(0, off.Value-(stretch-1)*cpu.Value)
+	t, ok := valid(m.Parameters.Step.Seconds)
+	if ok && m.Law.Terms().Cores > (1-Gate)*t.Value {
+		off.Value = least
+	}
+	off.Low, off.Grade = math.Min(off.Low, least), stat.GradeC
+	if stretch > 1 {
+		m.assume("run-queue time was not seen; off-CPU time may contain some")
+	}
+	return off
+}

@@ -1,0 +1,96 @@
+package loader
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/stat"
+)
+
+// fillCompute finds C, the step with its batches in memory, from the best witness there is.
+func (m *Model) fillCompute() {
+	s := m.Parameters.Step
+	c, ok := m.ceiling()
+	if !ok {
+		return
+	}
+	m.Known.Compute = true
+	m.grade = stat.Worse(m.grade, c.Grade)
+	m.Law.Compute = c.Value
+	m.vary(c, func(l *Law, v float64) { l.Compute = v })
+	if copied, ok := valid(s.Copy); ok {
+		m.Law.Copy = math.Min(copied.Value, c.Value)
+	}
+	m.Law.Outside = c.Value
+	if t, ok := valid(s.Seconds); ok {
+		if wait, ok := valid(s.Wait); ok {
+			m.Law.Outside = math.Max(0, t.Value-wait.Value)
+		}
+	}
+}
+
+// ceiling returns C: measured on cached batches; else the live step less the wait that the device felt; else less the whole
+// wait. The last is a lower bound, because launches run ahead and the device may compute through the wait (F59).
+func (m *Model) ceiling() (stat.Estimate, bool) {
+	s := m.Parameters.Step
+	if c, ok := valid(s.Cached); ok && c.Value > 0 {
+		m.Known.Cached = true
+		return c, true
+	}
+	t, ok := valid(s.Seconds)
+	if !ok {
+		return stat.Estimate{}, false
+	}
+	if exposed, ok := valid(s.Exposed); ok && exposed.Value <= t.Value {
+		m.assume("a step without loading takes what is left of a live one without its exposed wait (no cached-data test ran)")
+		return inferred(t, exposed, stat.GradeB), true
+	}
+	wait, ok := valid(s.Wait)
+	if !ok || wait.Value > t.Value {
+		return stat.Estimate{}, false
+	}
+	m.assume("the device computes nothing while the training thread waits, so a step without loading takes step − wait (no cached-data test ran); it may take longer")
+	return inferred(t, wait, stat.GradeC), true
+}
+
+// inferred is t − part at a grade no better than g.
+func inferred(t, part stat.Estimate, g stat.Grade) stat.Estimate {
+	e := less(t, part)
+	e.Grade = stat.Worse(g, e.Grade)
+	e.Source = "live step less data wait"
+	return e
+}
+
+// fillHost finds the part of C in which the training process computes and the device does not.
+func (m *Model) fillHost() {
+	resident, ok := validNum(m.Parameters.Device.Resident)
+	cpu, okCPU := validNum(m.Parameters.Step.MainCPU)
+	t, okT := valid(m.Parameters.Step.Seconds)
+	m.Law.MainCPU = cpu
+	if !ok || !okCPU || !okT || !m.Known.Compute {
+		return
+	}
+	m.Known.Host = true
+	idle := m.Law.Compute - resident*t.Value - m.Law.Copy
+	m.Law.Host = math.Max(0, math.Min(idle, cpu))
+}
+
+// fillHandoff finds what a finished batch costs on its way to the training thread, as far as the device feels it.
+func (m *Model) fillHandoff() {
+	s := m.Parameters.Step
+	h, ok := validNum(s.Handoff)
+	if !ok {
+		if h, ok = validNum(s.HandoffFloor); !ok {
+			return
+		}
+	}
+	wait, okWait := valid(s.Wait)
+	exposed, okExposed := valid(s.Exposed)
+	if okWait && okExposed && wait.Value > 0 && m.Law.Workers > 0 {
+		h *= math.Min(1, exposed.Value/wait.Value)
+	}
+	m.Law.Handoff = h
+	m.vary(stat.Estimate{Value: h, Low: 0.8 * h, High: 1.2 * h}, func(l *Law, v float64) { l.Handoff = v })
+}
+
+// assume notes something the law takes for granted.
+func (m *Model) assume(what string) { m.Assumed = append(m.Assumed, what) }

@@ -1,0 +1,130 @@
+package loader
+
+import "math"
+
+// Bottleneck names the term that sets the step.
+type Bottleneck string
+
+const (
+	ByCompute Bottleneck = "compute" // the step takes as long with its batches in memory
+	ByShared  Bottleneck = "shared"  // something serves one build at a time: a link, a disk, a lock
+	ByWorkers Bottleneck = "workers" // the workers (at W = 0 the training process) have too many seconds of building to do
+	ByCores   Bottleneck = "cores"   // the CPU time of all builds fills the cores
+	ByMain    Bottleneck = "main"    // as compute, and what fills it is the training process on the CPU while the device idles
+)
+
+// Law holds the numbers of one configuration and says how long its step takes. A fix is a function from one Law to another.
+//
+// It is exact for constant times and one resource at a time, and a lower bound otherwise: builds whose times vary, or that wait
+// and compute in turn where L/W and B/K lie close, take longer (up to 40 %, [Model.Predict] widens its interval there). A test
+// holds it against an event simulation of PyTorch's queueing.
+//
+// Off, CPU and Work are of a build that nothing holds up. Contention is not part of them: it is what Cores and Shared are for.
+type Law struct {
+	Workers int     // W
+	Fetches float64 // batches per step
+
+	Compute float64 // C: seconds per step with batches in memory
+	Copy    float64 // part of Compute: exposed host-to-device copy
+	Host    float64 // part of Compute: the training thread on the CPU with the device idle
+	Outside float64 // seconds per step the training thread spends outside next(); read only at W = 0
+	Handoff float64 // seconds per batch from a finished batch to the training thread, where the step waits for it
+
+	Off    float64 // seconds per batch off the CPU, in one worker
+	CPU    float64 // seconds per batch of the building thread
+	Work   float64 // CPU seconds per batch of the whole worker, helper threads included; ≥ CPU
+	Shared float64 // seconds per batch on an exclusive resource; part of Off
+
+	MainCPU     float64 // CPU seconds per step of the training process
+	WorkerCores float64 // cores that the workers get together; +Inf where unknown
+	JobCores    float64 // cores that workers and training process get together; +Inf where unknown
+}
+
+// Terms are the lower bounds on a step that the law takes the maximum of, in seconds per step.
+type Terms struct {
+	Compute float64 // C, and the hand-off where there are workers
+	Shared  float64
+	Workers float64 // F·L/W; F·L at W = 0, where it adds to Compute
+	Cores   float64 // F·B/K
+}
+
+// Build is L: one batch in one worker with nothing in its way.
+func (l Law) Build() float64 { return l.Off + l.CPU }
+
+// Terms returns the terms of the law.
+func (l Law) Terms() Terms {
+	work := l.Fetches * l.Work
+	if l.Workers == 0 {
+		return Terms{Compute: l.Compute, Workers: l.Fetches * l.Build()}
+	}
+	return Terms{
+		Compute: l.Compute + l.Fetches*l.Handoff,
+		Shared:  l.Fetches * l.Shared,
+		Workers: l.Fetches * l.Build() / float64(l.Workers),
+		Cores:   math.Max(work/l.WorkerCores, (work+l.MainCPU)/l.JobCores),
+	}
+}
+
+// Step is the seconds of a steady step.
+//
+// At W = 0 the training thread builds and steps in turn. Where it synchronises with the device every step, Outside equals C
+// and the step is L + C; where launches run ahead, the device computes through the build and C is a bound of its own.
+func (l Law) Step() float64 {
+	t := l.Terms()
+	if l.Workers == 0 {
+		return math.Max(t.Compute, l.Outside+t.Workers)
+	}
+	return max(t.Compute, t.Shared, t.Workers, t.Cores)
+}
+
+// Binding names the largest term. On a tie compute comes first (nothing is gained by a better loader), then what more workers cannot change.
+func (l Law) Binding() Bottleneck {
+	t := l.Terms()
+	name, most := ByCompute, t.Compute
+	for _, c := range []struct {
+		name  Bottleneck
+		value float64
+	}{{ByShared, t.Shared}, {ByCores, t.Cores}, {ByWorkers, t.Workers}} {
+		if c.value > most*(1+tie) {
+			name, most = c.name, c.value
+		}
+	}
+	if name == ByCompute && l.hostFills() {
+		return ByMain
+	}
+	return name
+}
+
+// tie is the relative difference below which two terms count as equal: rounding, not measurement.
+const tie = 1e-9
+
+// hostFills says whether the training process's own work is what a compute-bound step consists of.
+func (l Law) hostFills() bool { return l.Host > mainPart*l.Compute && l.Host >= l.Copy }
+
+// mainPart is the share of C above which the training process is named in place of compute.
+const mainPart = 0.3
+
+// Enough returns the smallest number of workers that brings the step to within slack of what any number could, and whether
+// any does (a build of zero seconds needs none). It is W* of the report: the smallest W with L/W ≤ max(C, shared, B/K).
+func (l Law) Enough(slack float64) (int, bool) {
+	t := l.Terms()
+	floor := math.Max(l.Compute, math.Max(t.Shared, l.withWorkers(1).Terms().Cores))
+	floor = math.Max(floor, l.Fetches*l.Shared)
+	if floor <= 0 || l.Build() <= 0 {
+		return 0, false
+	}
+	w := math.Ceil(l.Fetches * l.Build() / (floor * (1 + slack)))
+	if w > maxWorkers {
+		return maxWorkers, true
+	}
+	return max(int(w), 1), true
+}
+
+// maxWorkers bounds W* where the step without loading is next to nothing.
+const maxWorkers = 1 << 16
+
+// withWorkers returns the law with w workers.
+func (l Law) withWorkers(w int) Law {
+	l.Workers = w
+	return l
+}

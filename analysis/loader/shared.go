@@ -1,0 +1,74 @@
+package loader
+
+import "math"
+
+// Thresholds of fillShared, relative: how much longer a build must be off the CPU in company than alone.
+const (
+	grows    = 0.20 // of the time alone: beyond this, builds hold each other up
+	material = 0.05 // of the whole build: below this the question does not matter
+	company  = 1.3  // builds in progress at a time, on average, from which company can be told from solitude
+)
+
+// fillShared decides whether the off-CPU part is a latency, which workers hide from each other, or time on something exclusive
+// that they queue for: a full link, one spindle, a lock (F28, F30, F46; scenario S03, where the median wait falls with W and
+// nothing improves).
+//
+// With n builds in progress, an exclusive resource that takes x per batch and is never idle delivers one batch every x, so by
+// Little's law a build takes n·x. Off-CPU time that grows with company therefore says both that x binds and that x = L/n;
+// the time alone bounds it. Off-CPU time that does not grow is latency. Without builds alone the question stays open: the
+// law assumes latency and the interval reaches to the other answer.
+func (m *Model) fillShared() {
+	if !m.Known.Build || m.Law.Off <= 0 {
+		m.Known.Shared = m.Known.Build
+		return
+	}
+	alone, okAlone := valid(m.Parameters.Solo.OffCPU)
+	off, okOff := valid(m.Parameters.Batch.OffCPU)
+	n := m.inProgress()
+	if !okAlone || !okOff || n < company {
+		m.sharedUnknown()
+		return
+	}
+	m.Known.Shared = true
+	excess := off.Value - alone.Value
+	period := (off.Value + m.Law.CPU) / n
+	ranks := float64(max(m.Parameters.Host.Ranks, 1))
+	if excess > grows*alone.Value && excess > material*(off.Value+m.Law.CPU) {
+		x := math.Min(alone.Value*ranks, period)
+		m.Law.Shared = x
+		m.varyBy(x*relative(off.Value, off.Low), x*relative(off.High, off.Value), x, func(l *Law, v float64) { l.Shared = v })
+		return
+	}
+	// Not saturated: what growth there is bounds the exclusive part from above.
+	most := math.Max(0, off.High-alone.Low) / (n - 1)
+	m.varyBy(0, math.Min(most, alone.Value), 0, func(l *Law, v float64) { l.Shared = v })
+}
+
+// sharedUnknown lets the interval reach to the case that all off-CPU time is exclusive, as far as the step that ran allows it.
+func (m *Model) sharedUnknown() {
+	m.assume("builds do not hold each other up outside the CPU (none was measured alone and in company)")
+	most := m.Law.Off
+	if t, ok := valid(m.Parameters.Step.Seconds); ok && m.Law.Workers > 0 {
+		most = math.Min(most, t.Value/m.Law.Fetches)
+	}
+	m.varyBy(0, most, 0, func(l *Law, v float64) { l.Shared = v })
+}
+
+// inProgress is the mean number of builds under way at a time (Little's law), at most W.
+func (m *Model) inProgress() float64 {
+	w := float64(m.Law.Workers)
+	wall, ok := valid(m.Parameters.Batch.Wall)
+	t, okT := valid(m.Parameters.Step.Seconds)
+	if !ok || !okT || t.Value <= 0 {
+		return w
+	}
+	return math.Min(w, m.Law.Fetches*wall.Value/t.Value)
+}
+
+// relative is (a − b)/a, 0 where a is 0.
+func relative(a, b float64) float64 {
+	if a <= 0 {
+		return 0
+	}
+	return math.Abs(a-b) / a
+}
