@@ -84,3 +84,9 @@ const (
 	RoleWorker ProcessRole = 2
 	RoleChild  ProcessRole = 3
 )
+
+// Ref of a Pressure.
+const (
+	PressureOfMachine = 0
+	PressureOfJob     = 1 // of the job's control group
+)

@@ -107,11 +107,21 @@ const (
 	ClassSource = "source"
 )
 
-// DeviceNameNote names what the Ref of DISK, NET and SOURCE records means.
+// Sorts of a disk or an interface, for a reader who adds up: a virtual one passes on what a physical one carries.
+const (
+	SortPhysical = "physical"
+	SortVirtual  = "virtual"  // stacked on others (dm, md, bond, bridge), or a container's end of a pair
+	SortLoopback = "loopback" // never left the machine
+)
+
+// DeviceNameNote names what the Ref of DISK, NET and SOURCE records means. A source is named again with another Why when
+// it fails, or works again.
 type DeviceNameNote struct {
 	Class string `json:"class"`
 	Ref   uint16 `json:"ref"`
 	Name  string `json:"name"`
+	Sort  string `json:"sort,omitempty"` // of a disk or an interface
+	Why   string `json:"why,omitempty"`  // why a source has no data; "" = it has
 }
 
 // HostNote describes the machine.

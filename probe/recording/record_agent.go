@@ -185,7 +185,7 @@ func (v Limits) Encode() (r Record) {
 	return r
 }
 
-// Pressure is pressure stall information over one window, 0–1 (SPEC §2).
+// Pressure is pressure stall information over one window, 0–1; Ref is PressureOfMachine or PressureOfJob (SPEC §2).
 type Pressure struct {
 	Flags      uint8
 	Ref        uint16
