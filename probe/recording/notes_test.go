@@ -2,6 +2,7 @@ package recording
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/datawait/datawait/probe/unit"
@@ -45,21 +46,21 @@ var sampleNotes = []Note{
 	JobNote{PythonChildren: 3, Spools: 2},
 }
 
-// contains looks for the note in whichever list holds its type.
-func contains(n Notes, want Note) bool {
+// every returns the notes of all lists.
+func every(n Notes) (all []Note) {
 	lists := reflect.ValueOf(n)
 	for i := range lists.NumField() {
-		list := lists.Field(i)
-		if list.Kind() != reflect.Slice || list.Type().Elem() != reflect.TypeOf(want) {
-			continue
-		}
-		for j := range list.Len() {
-			if reflect.DeepEqual(list.Index(j).Interface(), want) {
-				return true
+		if list := lists.Field(i); list.Kind() == reflect.Slice {
+			for j := range list.Len() {
+				all = append(all, list.Index(j).Interface().(Note))
 			}
 		}
 	}
-	return false
+	return all
+}
+
+func contains(n Notes, want Note) bool {
+	return slices.ContainsFunc(every(n), func(got Note) bool { return reflect.DeepEqual(got, want) })
 }
 
 func TestOddNotesAreCountedNotGuessed(t *testing.T) {

@@ -1,0 +1,163 @@
+package recording
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// spool reads a folder of rings as a recording (SPEC §6, "bare spool"): a run without an agent, or what an agent that was
+// killed had not drained yet.
+type spool struct {
+	paths   []string // by stream, from 1
+	streams []Stream
+	found   Damage
+	scanned Damage
+}
+
+// maxRings bounds how many rings of one folder are read.
+const maxRings = 1 << 17
+
+func openSpool(dir string) (*spool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, rings := &spool{}, 0
+	for _, e := range entries {
+		if _, _, ok := ParseRingName(e.Name()); !ok {
+			continue
+		}
+		if rings++; rings > maxRings {
+			s.found.BadFiles++
+			continue
+		}
+		if err := s.add(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	if rings == 0 {
+		return nil, ErrNotRecording
+	}
+	return s, nil
+}
+
+// add reads the declaration, notes and sums of one ring. A ring that cannot be read is counted.
+func (s *spool) add(path string) error {
+	r, err := OpenRing(path)
+	if errors.Is(err, ErrNewer) {
+		return err
+	}
+	if err != nil {
+		s.found.BadFiles++
+		return nil
+	}
+	defer r.Close()
+	stream := Stream{ID: StreamID(len(s.paths) + 1), Declaration: r.Declaration()}
+	if err := s.addNotes(r, &stream.Notes); err != nil {
+		s.found.BadFiles++
+		return nil
+	}
+	s.paths = append(s.paths, path)
+	s.streams = append(s.streams, stream)
+	return nil
+}
+
+// addNotes takes the notes of the ring and makes those an agent would have made at its end.
+func (s *spool) addNotes(r *Ring, n *Notes) error {
+	h, err := r.Header()
+	if err != nil {
+		return err
+	}
+	notes, err := r.Notes()
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		n.add(note)
+	}
+	n.Bad += r.BadNotes()
+	totals, err := r.Totals()
+	if err != nil {
+		return err
+	}
+	n.Sums = append(n.Sums, SumsOf(totals)...)
+	if lost := r.oldestSafe(h.Head, h.State != RingClosed) - 1; lost > 0 {
+		n.Lost = append(n.Lost, LostNote{Records: lost})
+	}
+	s.found.DroppedNotes += h.NotesDropped
+	return nil
+}
+
+// SumsOf returns a note for every loader slot that was used.
+func SumsOf(totals [RingTotalSlots]Totals) (sums []SumsNote) {
+	for i, t := range totals {
+		if t == (Totals{}) {
+			continue
+		}
+		sums = append(sums, SumsNote{Loader: uint16(i),
+			Fetches: known(t.Fetches), WaitNS: known(t.Wait), BetweenNS: known(t.Between), Batches: known(t.Batches),
+			NoGrad: known(t.NoGrad), FirstBegin: known(t.FirstBegin), LastEnd: known(t.LastEnd)})
+	}
+	return sums
+}
+
+// known returns the value, or unknown where all bits are set.
+func known(v uint64) unit.Maybe[uint64] {
+	if v == Unknown64 {
+		return unit.None[uint64]("the hook did not measure it")
+	}
+	return unit.Some(v)
+}
+
+// Manifest returns the zero manifest: no agent wrote one.
+func (s *spool) Manifest() Manifest { return Manifest{} }
+
+// Streams returns one stream per ring.
+func (s *spool) Streams() []Stream { return s.streams }
+
+// Damage counts what the rings lack.
+func (s *spool) Damage() Damage { return s.found.Add(s.scanned).Add(noteDamage(s.streams)) }
+
+// Scan visits ring after ring. While its process lives, a ring may give more at the next scan.
+func (s *spool) Scan(visit func(StreamID, []Record) error) error {
+	s.scanned = Damage{}
+	for i, path := range s.paths {
+		if err := s.scanRing(StreamID(i+1), path, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *spool) scanRing(id StreamID, path string, visit func(StreamID, []Record) error) error {
+	r, err := OpenRing(path)
+	if err != nil {
+		return s.skip(err)
+	}
+	defer r.Close()
+	h, err := r.Header()
+	if err != nil {
+		return s.skip(err)
+	}
+	take := func(records []Record) error { return visitWhole(id, records, &s.scanned, visit) }
+	if h.State == RingClosed {
+		err = r.Finish(take)
+	} else if err = r.Drain(take); err == nil {
+		err = r.Drain(take) // behind a torn record near the head
+	}
+	s.scanned.Torn += r.Torn()
+	return s.skip(err)
+}
+
+// skip counts a ring that went bad or away; any other error is the visitor's or the disk's.
+func (s *spool) skip(err error) error {
+	if errors.Is(err, ErrNotRing) || errors.Is(err, ErrNotReady) || errors.Is(err, fs.ErrNotExist) {
+		s.scanned.BadFiles++
+		return nil
+	}
+	return err
+}
