@@ -1,9 +1,11 @@
 package recording
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -44,20 +46,27 @@ func openOne(t testing.TB, dir string) Reader {
 // content is what a Reader gives back, in a form that compares.
 type content struct {
 	Streams []Stream
-	Records map[StreamID][]Record
+	Records map[StreamID][]byte
 }
+
+func (c content) count(id StreamID) int { return len(c.Records[id]) / Size }
 
 func contentOf(t testing.TB, r Reader) content {
 	t.Helper()
-	c := content{r.Streams(), map[StreamID][]Record{}}
+	c := content{r.Streams(), map[StreamID][]byte{}}
 	err := r.Scan(func(id StreamID, records []Record) error {
-		c.Records[id] = append(c.Records[id], records...)
+		c.Records[id] = append(c.Records[id], bytesOf(records)...)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func sameContent(t testing.TB, a, b content) bool {
+	t.Helper()
+	return reflect.DeepEqual(a.Streams, b.Streams) && maps.EqualFunc(a.Records, b.Records, bytes.Equal)
 }
 
 // tell makes a random but sound story and tells it to every sink.
@@ -99,7 +108,7 @@ func tell(t testing.TB, seed uint64, events int, sinks ...Sink) {
 }
 
 func TestWhatWasWrittenIsReadAgain(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(5) {
 		dir, w := create(t, Options{SegmentBytes: 100_000})
 		memory := NewMemory(Manifest{})
 		tell(t, seed, 60, w, memory)
@@ -108,10 +117,10 @@ func TestWhatWasWrittenIsReadAgain(t *testing.T) {
 		}
 		r := openOne(t, dir)
 		got, want := contentOf(t, r), contentOf(t, memory)
-		if !reflect.DeepEqual(got, want) {
+		if !sameContent(t, got, want) {
 			t.Fatalf("seed %d: what was read differs from what was written", seed)
 		}
-		if again := contentOf(t, r); !reflect.DeepEqual(again, want) {
+		if again := contentOf(t, r); !sameContent(t, again, want) {
 			t.Fatalf("seed %d: the second scan differs", seed)
 		}
 		if !r.Damage().Clean() {
@@ -187,7 +196,7 @@ func TestATornTailAtEveryByte(t *testing.T) {
 	for cut := len(whole); cut >= 0; cut-- {
 		os.Truncate(path, int64(cut))
 		r := openOne(t, dir)
-		got := len(contentOf(t, r).Records[1])
+		got := contentOf(t, r).count(1)
 		want := 0
 		for at, n := range boundary {
 			if at <= int64(cut) {
@@ -238,7 +247,7 @@ func TestABadFrameCostsOnlyItself(t *testing.T) {
 		{"empty frames", func(b []byte) []byte { return AppendFrame(b, FrameRecords, 1, nil) }, 3, Damage{}},
 	} {
 		r := frames(t, c.change)
-		if got := len(contentOf(t, r).Records[1]); got != c.records || r.Damage() != c.damage {
+		if got := contentOf(t, r).count(1); got != c.records || r.Damage() != c.damage {
 			t.Errorf("%s: %d records, %v; want %d, %v", c.name, got, r.Damage(), c.records, c.damage)
 		}
 	}
@@ -288,7 +297,7 @@ func TestAFullDiskEndsTheRecordingNotTheRun(t *testing.T) {
 		if !r.Damage().Clean() || len(r.Manifest().Warnings) != 1 {
 			t.Errorf("room %d: %v, warnings %q", room, r.Damage(), r.Manifest().Warnings)
 		}
-		if got := len(contentOf(t, r).Records[1]); room > 1000 && got < room/Size/2 {
+		if got := contentOf(t, r).count(1); room > 1000 && got < room/Size/2 {
 			t.Errorf("room %d: only %d records", room, got)
 		}
 	}
@@ -375,7 +384,7 @@ func TestAnAgentThatWasKilled(t *testing.T) {
 	w.Flush()
 	os.Remove(filepath.Join(w.Dir(), manifestName))
 	reader := openOne(t, dir)
-	if len(contentOf(t, reader).Records[1]) != 1 || reader.Manifest().Format != "" {
+	if contentOf(t, reader).count(1) != 1 || reader.Manifest().Format != "" {
 		t.Errorf("manifest %+v", reader.Manifest())
 	}
 	putManifest(w.Dir(), "half a mani")
@@ -400,7 +409,7 @@ func TestABareSpoolIsARecording(t *testing.T) {
 
 	r := openOne(t, dir)
 	c := contentOf(t, r)
-	if len(c.Streams) != 1 || len(c.Records[1]) != 4 || c.Streams[0].Declaration.PID != 42 {
+	if len(c.Streams) != 1 || c.count(1) != 4 || c.Streams[0].Declaration.PID != 42 {
 		t.Fatalf("got %+v", c)
 	}
 	n := c.Streams[0].Notes
