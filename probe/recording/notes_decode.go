@@ -68,7 +68,8 @@ func appendNote[T Note](list []T, fields map[string]json.RawMessage, bad *uint64
 func decodeFields(v reflect.Value, fields map[string]json.RawMessage, bad *uint64) bool {
 	complete := true
 	for i := range v.NumField() {
-		raw, present := fields[v.Type().Field(i).Tag.Get("json")]
+		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		raw, present := fields[key]
 		field := v.Field(i)
 		if nested, ok := field.Addr().Interface().(*LoaderArguments); ok {
 			decodeArguments(nested, raw, bad)
