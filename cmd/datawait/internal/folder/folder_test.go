@@ -1,0 +1,179 @@
+package folder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestName(t *testing.T) {
+	at := time.Date(2026, 11, 30, 7, 12, 0, 0, time.UTC)
+	for argv, want := range map[string]string{
+		"python3 train.py --epochs 1":                           "train",
+		"python3 -u /data/my train.py":                          "train",
+		"torchrun --nproc-per-node 8 src/pretrain.py":           "pretrain",
+		"python3 -m torch.distributed.run train.py":             "train",
+		"python3 -m package.train --lr 1":                       "package.train",
+		"./train.py":                                            "train",
+		"bash run.sh":                                           "bash",
+		"/opt/bin/trainer":                                      "trainer",
+		"python3 ../..py":                                       "job",
+		"accelerate launch --config_file c.yaml ./fine_tune.py": "fine_tune",
+	} {
+		if got := Name(strings.Fields(argv), at); got != "datawait-"+want+"-20261130-0712" {
+			t.Errorf("Name(%s) = %s, want …-%s-…", argv, got, want)
+		}
+	}
+}
+
+// lay makes files in a fresh folder; a name that ends in / is a folder.
+func lay(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out[1]") // a name that is a pattern too
+	for _, name := range append([]string{"/"}, names...) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "/") {
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCreate(t *testing.T) {
+	old := []string{"report.html", "report.json", "node-a/manifest.json", "node-a/segment-000001.dws"}
+	for _, tt := range []struct {
+		name   string
+		there  []string
+		force  bool
+		exists bool
+		kept   []string
+	}{
+		{"an empty folder", nil, false, false, nil},
+		{"another host's part", []string{"node-b/manifest.json"}, false, false, []string{"node-b/manifest.json"}},
+		{"an earlier run", old, false, true, old},
+		{"an earlier run, by force", old, true, false, nil},
+		{"somebody's file", []string{"notes.txt"}, false, true, []string{"notes.txt"}},
+		{"somebody's file, by force", append([]string{"notes.txt"}, old...), true, false, []string{"notes.txt"}},
+		{"somebody's file in the node", append([]string{"node-a/model.pt"}, old...), true, true, []string{"node-a/model.pt"}},
+	} {
+		dir := lay(t, tt.there...)
+		err := Create(dir, "a", tt.force)
+		if errors.Is(err, ErrExists) != tt.exists || (err != nil && !tt.exists) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		for _, name := range tt.kept {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Errorf("%s: %s is gone", tt.name, name)
+			}
+		}
+		if tt.force && !tt.exists {
+			if _, err := os.Stat(filepath.Join(dir, "report.html")); err == nil {
+				t.Errorf("%s: the old report is still there", tt.name)
+			}
+		}
+	}
+}
+
+func TestCreateRefusesAFile(t *testing.T) {
+	file := filepath.Join(lay(t, "plain"), "plain")
+	if err := Create(file, "a", true); err == nil {
+		t.Error("a file was taken for a folder")
+	}
+}
+
+func TestFresh(t *testing.T) {
+	dir := lay(t, "x/", "x-2/")
+	for name, want := range map[string]string{"x": "x-3", "y": "y"} {
+		if got := Fresh(filepath.Join(dir, name)); got != filepath.Join(dir, want) {
+			t.Errorf("Fresh(%s) = %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestElection(t *testing.T) {
+	r := &Run{Dir: t.TempDir()}
+	first, err := r.Elect()
+	if err != nil || !first {
+		t.Fatalf("the first is not elected: %v", err)
+	}
+	other := &Run{Dir: r.Dir}
+	if second, err := other.Elect(); err != nil || second {
+		t.Errorf("a second is elected: %v, %v", second, err)
+	}
+	other.Remove()
+	if _, err := os.Stat(r.Dir); err != nil {
+		t.Error("one that was not elected removed the folder")
+	}
+	calls := 0
+	extract := func(dir string) error { calls++; return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) }
+	for _, w := range []*Run{r, other} {
+		dir, err := w.Hook(extract)
+		if _, serr := os.Stat(filepath.Join(dir, "x")); err != nil || serr != nil {
+			t.Errorf("hook: %v, %v", err, serr)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("the hook was unpacked %d times", calls)
+	}
+	r.Remove()
+	if _, err := os.Stat(r.Dir); err == nil {
+		t.Error("the folder is still there")
+	}
+}
+
+func TestKey(t *testing.T) {
+	env := func(pairs ...string) func(string) string {
+		return func(name string) string {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i] == name {
+					return pairs[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	parent, self := Process{7, "70"}, Process{9, "90"}
+	for _, tt := range []struct {
+		env  func(string) string
+		want string
+	}{
+		{env(), "run-9-90"},
+		{env("LOCAL_RANK", "0"), "job-7-70"},
+		{env("LOCAL_RANK", "3", "TORCHELASTIC_RESTART_COUNT", "1"), "job-7-70-1"},
+		{env("SLURM_LOCALID", "0"), "job-7-70"},
+	} {
+		if got := Key(tt.env, parent, self); got != tt.want {
+			t.Errorf("key %s, want %s", got, tt.want)
+		}
+	}
+	if p := LookUp(os.Getpid()); p.PID != os.Getpid() || p.Start == "" {
+		t.Errorf("LookUp gave %v", p)
+	}
+}
+
+func TestOwnFolderIsPrivate(t *testing.T) {
+	dir := lay(t, "mine/", "open/", "file")
+	for name, mode := range map[string]os.FileMode{"mine": 0o700, "open": 0o755} {
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "mine"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, ok := range map[string]bool{"mine": true, "new": true, "open": false, "file": false, "link": false} {
+		if err := ownFolder(filepath.Join(dir, name)); (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run is the folder of one running job on this node: its rings, control page, busy logs and hook. All wrappers of the
+// job on this node use the same one; the one that gets the lock observes.
+type Run struct {
+	Dir  string
+	lock *os.File // held while this process is the node's agent
+}
+
+const (
+	lockName = "agent.lock"
+	hookName = "hook"
+	// shmRoom is what must be free in /dev/shm: rings take a few MiB per process, but PyTorch's own workers pass
+	// batches through the same memory and die when it is full.
+	shmRoom = 512 << 20
+)
+
+// OpenRun makes or finds the folder of the job called key.
+func OpenRun(key string) (*Run, error) {
+	base, err := base()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(base, key)
+	if err := ownFolder(dir); err != nil {
+		return nil, err
+	}
+	return &Run{Dir: dir}, nil
+}
+
+// base returns datawait's own folder in shared memory if that has room, else in a temporary folder on a local disk.
+func base() (string, error) {
+	name := "datawait-" + strconv.Itoa(os.Geteuid())
+	var tried error
+	for _, parent := range []string{"/dev/shm", os.TempDir(), "/tmp"} {
+		if parent == "/dev/shm" && !hasRoom(parent) {
+			continue
+		}
+		if err := local(parent); err != nil {
+			tried = errors.Join(tried, err)
+			continue
+		}
+		dir := filepath.Join(parent, name)
+		if err := ownFolder(dir); err != nil {
+			tried = errors.Join(tried, err)
+			continue
+		}
+		return dir, nil
+	}
+	return "", fmt.Errorf("finding a folder for the job's rings: %w", tried)
+}
+
+func hasRoom(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && s.Bavail*uint64(s.Bsize) >= shmRoom
+}
+
+// remote are file systems on which a mapped file can stall or kill the process that touches it (statfs(2)).
+var remote = map[uint32]string{
+	unix.NFS_SUPER_MAGIC: "NFS", unix.FUSE_SUPER_MAGIC: "FUSE", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS",
+	unix.SMB2_SUPER_MAGIC: "SMB2", unix.V9FS_MAGIC: "9P", unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph",
+	0x0bd00bd0: "Lustre", 0x47504653: "GPFS",
+}
+
+// local refuses file systems of the network.
+func local(dir string) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return fmt.Errorf("looking at %s: %w", dir, err)
+	}
+	if name, ok := remote[uint32(s.Type)]; ok {
+		return fmt.Errorf("%s is on %s, where a mapped file can stall the job", dir, name)
+	}
+	return nil
+}
+
+// ownFolder makes a folder of mode 0700, or checks that one that exists is a real folder, ours and closed to others:
+// anyone may make names in /dev/shm and /tmp.
+func ownFolder(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err == nil || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s is not a private folder of this user", dir)
+	}
+	return nil
+}
+
+// Elect tries to become the node's agent for this job. Only one process holds the lock; it is released when that
+// process ends, however it ends.
+func (r *Run) Elect() (bool, error) {
+	f, err := os.OpenFile(filepath.Join(r.Dir, lockName), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return false, fmt.Errorf("electing the node's agent: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return false, nil
+	}
+	if err != nil {
+		f.Close()
+		return false, fmt.Errorf("electing the node's agent: %w", err)
+	}
+	r.lock = f
+	return true, nil
+}
+
+// Hook returns the folder the hook is unpacked to, after calling extract on a fresh folder if nobody did before.
+func (r *Run) Hook(extract func(dir string) error) (string, error) {
+	dir := filepath.Join(r.Dir, hookName)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	fresh, err := os.MkdirTemp(r.Dir, ".hook-*")
+	if err != nil {
+		return "", fmt.Errorf("unpacking the hook: %w", err)
+	}
+	if err := extract(fresh); err != nil {
+		os.RemoveAll(fresh)
+		return "", fmt.Errorf("unpacking the hook: %w", err)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		os.RemoveAll(fresh) // another wrapper was faster
+		if _, err := os.Stat(dir); err != nil {
+			return "", fmt.Errorf("unpacking the hook: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// Remove deletes the folder: everything in it was made for this run. It does nothing unless this process is the agent.
+func (r *Run) Remove() {
+	if r.lock != nil {
+		os.RemoveAll(r.Dir)
+		r.lock.Close()
+	}
+}
+
+// Keep leaves the folder where it is, for `datawait report`, and lets go of the lock.
+func (r *Run) Keep() {
+	if r.lock != nil {
+		r.lock.Close()
+	}
+}
