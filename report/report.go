@@ -5,12 +5,14 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/report/html"
 	"github.com/datawait/datawait/report/json"
 	"github.com/datawait/datawait/report/terminal"
 	"github.com/datawait/datawait/report/view"
@@ -76,7 +78,14 @@ func Names(files map[string][]byte) []string {
 
 func render(files map[string][]byte, f Format, r *analysis.Result, v View) error {
 	switch f {
-	case HTML, Markdown, Plots:
+	case HTML:
+		var b bytes.Buffer
+		if err := html.Write(&b, v); err != nil {
+			return err
+		}
+		files["report.html"] = b.Bytes()
+		return nil
+	case Markdown, Plots:
 		return nil
 	case JSON:
 		b, err := json.Marshal(r)

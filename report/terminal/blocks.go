@@ -76,18 +76,18 @@ func (p *page) fixTable(f view.Fixes) {
 		rows = append(rows, []string{x.Position, x.Title, stepChange(x), x.Wait.Text, effort(x)})
 	}
 	if f.Plan.Label != "" {
-		rows = append(rows, []string{"", f.Plan.Label, f.Plan.From.Text + " → " + f.Plan.To.Text, "", f.Plan.Then})
+		rows = append(rows, []string{"", f.Plan.Label, f.Plan.From.Number + " → " + f.Plan.To.Number, "", f.Plan.Then})
 	}
-	p.table([]string{"", "Fixes, best first", "step, predicted", "wait", "effort"}, rows)
+	p.table([]string{"", "Fixes, best first", "step, " + f.Unit, "wait", "effort"}, rows)
 }
 
 func stepChange(x view.Fix) string {
 	if !x.To.Known {
 		return x.To.Words()
 	}
-	s := x.From.Text + " → " + x.To.Text
-	if x.To.Range != "" {
-		s += " (" + x.To.Range + ")"
+	s := x.From.Number + " → " + x.To.Number
+	if x.To.Span != "" {
+		s += " (" + x.To.Span + ")"
 	}
 	return s
 }

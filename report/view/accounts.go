@@ -21,6 +21,7 @@ type Account struct {
 	Name    string
 	Hours   string // GPU-hours, in the unit of the total
 	Share   Quantity
+	Percent float64 // the share for the length of a bar, 0–100
 	Meaning string
 }
 
@@ -36,15 +37,32 @@ func accounts(r *analysis.Result) Accounts {
 	if total <= 0 {
 		return Accounts{}
 	}
-	hours := func(ns int64) float64 { return float64(ns) / 3.6e12 }
-	st := scaleStyle(hourScales, hours(total))
-	a := Accounts{Total: st.text(hours(total)), Bound: bound(r, st)}
-	for _, id := range slices.SortedFunc(maps.Keys(sums), func(x, y string) int { return cmp.Or(cmp.Compare(accountRank(x), accountRank(y)), cmp.Compare(x, y)) }) {
+	st := scaleStyle(hourScales, gpuHours(total))
+	a := Accounts{Total: st.text(gpuHours(total)), Bound: bound(r, st)}
+	a.rows(sums, total, st)
+	return a
+}
+
+func gpuHours(ns int64) float64 { return float64(ns) / 3.6e12 }
+
+// rows adds the accounts that hold anything. Hours and shares are rounded so that they add up to what is shown as the whole.
+func (a *Accounts) rows(sums map[string]int64, total int64, st style) {
+	var ids []string
+	var hours, shares []float64
+	order := func(x, y string) int { return cmp.Or(cmp.Compare(accountRank(x), accountRank(y)), cmp.Compare(x, y)) }
+	for _, id := range slices.SortedFunc(maps.Keys(sums), order) {
 		if sums[id] != 0 {
-			a.Rows = append(a.Rows, Account{id, accountName(id), st.number(hours(sums[id]), st.digits(0)), known(float64(sums[id])/float64(total), percentStyle), accountMeanings[id]})
+			ids, hours, shares = append(ids, id), append(hours, gpuHours(sums[id])), append(shares, float64(sums[id])/float64(total))
 		}
 	}
-	return a
+	hourTexts, shareTexts := apportion(hours, gpuHours(total), st), apportion(shares, 1, columnPercentStyle)
+	for i, id := range ids {
+		q := known(shares[i], columnPercentStyle)
+		if q.Known {
+			q.Number, q.Text = shareTexts[i], shareTexts[i]+columnPercentStyle.unit
+		}
+		a.Rows = append(a.Rows, Account{cleanName(id), accountName(id), hourTexts[i], q, max(0, min(100, 100*q.Value)), accountMeanings[id]})
+	}
 }
 
 func accountRank(id string) int {

@@ -1,7 +1,10 @@
 package view
 
 import (
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/probe/unit"
@@ -89,6 +92,15 @@ func batchNotes(r *analysis.Result, l analysis.Loader) []string {
 		notes = append(notes, q.Text+" read")
 	}
 	return notes
+}
+
+// arguments writes the arguments of a loader as a call would have them.
+func arguments(l analysis.Loader) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(l.Arguments)) {
+		parts = append(parts, name+"="+string(l.Arguments[name]))
+	}
+	return cleanProse(strings.Join(parts, ", "))
 }
 
 func usableCores(r *analysis.Result) Quantity {

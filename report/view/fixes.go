@@ -87,11 +87,11 @@ func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
 	return f
 }
 
-// change writes a share that goes away as a change: 0.91 removed reads "−91 %".
+// change writes a share that goes away as a change, in whole percents: 0.91 removed reads "−91 %".
 func change(m analysis.Ratio) Quantity {
-	q := ratio(m, percentStyle)
+	q := ratio(m, wholePercentStyle)
 	switch {
-	case !q.Known || q.Value == 0:
+	case !q.Known || q.Value == 0 || strings.ContainsAny(q.Text, "<>"):
 	case q.Value > 0:
 		q.Text = minus + q.Text
 	default:
@@ -154,6 +154,15 @@ func noHelp(r *analysis.Result) []NoHelp {
 			n.Short += " (" + n.Reason + ")"
 		}
 		out = append(out, n)
+	}
+	return out
+}
+
+// unpriced lists what may help by an amount this run cannot tell.
+func unpriced(r *analysis.Result) []Unpriced {
+	var out []Unpriced
+	for _, x := range r.Unpriced {
+		out = append(out, Unpriced{orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), sentence(x.How), sentence(x.Reason)})
 	}
 	return out
 }

@@ -37,17 +37,16 @@ var dataFindings = map[string]bool{
 	"starved-workers": true, "slow-tail": true, "hand-off": true,
 }
 
-// headline is the verdict in a few words and its size in two sentences.
+// headline is the verdict in a few words and its size in a sentence or two.
 func headline(r *analysis.Result) Headline {
 	if len(r.Verdicts) == 0 {
-		return Headline{Lead: "No finding", Text: waitSentence(r) + " " + smSentence(r)}
+		return Headline{Lead: "No finding", Text: sizes(r)}
 	}
 	top := r.Verdicts[0]
-	text := waitSentence(r) + " " + smSentence(r)
 	if blind(top.ID) {
-		text = sentence(top.Title)
+		return Headline{Lead: lead(r, top.ID), Text: upper(sentence(top.Title))}
 	}
-	return Headline{Lead: lead(r, top.ID), Text: text}
+	return Headline{Lead: lead(r, top.ID), Text: sizes(r)}
 }
 
 // blind reports that a verdict is about the measurement, so that sizes would say nothing.
@@ -74,34 +73,50 @@ func waitShare(r *analysis.Result) analysis.Est {
 	return r.Step.DataWaitShare
 }
 
-func waitSentence(r *analysis.Result) string {
-	if q := estimate(r.Step.ExposedWaitShare, percentStyle); q.Known {
-		return q.Text + " of every step goes to waiting for the next batch."
+// sizes says in a sentence or two how much of a step is lost to data and how much the GPUs work.
+func sizes(r *analysis.Result) string {
+	wait, sm := estimate(r.Step.ExposedWaitShare, percentStyle), smWords(r)
+	switch {
+	case wait.Known && sm.Known:
+		return gpus(r, "The GPU waits ", "The GPUs wait ") + wait.Text + " of every step for the next batch and " + gpus(r, "works ", "work ") + sm.Text +
+			" of the time " + gpus(r, "it is", "they are") + " allocated."
+	case wait.Known:
+		return gpus(r, "The GPU waits ", "The GPUs wait ") + wait.Text + " of every step for the next batch. How much work fills the rest is unknown: " + sm.Why + "."
 	}
+	return hostWait(r) + " " + smSentence(r, sm)
+}
+
+// hostWait is the wait of the training process where it is not known what the GPU did meanwhile.
+func hostWait(r *analysis.Result) string {
 	if q := estimate(r.Step.DataWaitShare, percentStyle); q.Known {
-		return "The training thread spends " + q.Text + " of every step waiting for the next batch; how much of that the GPU sat idle is unknown."
+		return "The training process waits " + q.Text + " of every step for the next batch; whether the GPU stood idle meanwhile is unknown."
 	}
 	return "How long a step waits for data is unknown: " + estimate(r.Step.DataWaitShare, percentStyle).Why + "."
 }
 
-func smSentence(r *analysis.Result) string {
+func smSentence(r *analysis.Result, sm Quantity) string {
+	if !sm.Known {
+		return "How much the GPUs work is unknown: " + sm.Why + "."
+	}
+	return gpus(r, "The GPU works ", "The GPUs work ") + sm.Text + " of the time " + gpus(r, "it is", "they are") + " allocated."
+}
+
+// smWords is the SM activity of all GPUs, and says so where it is not known for each.
+func smWords(r *analysis.Result) Quantity {
 	sm, covered := jobSM(r)
 	q := estimate(sm, percentStyle)
-	if !q.Known {
-		return "How much the GPUs work is unknown: " + q.Why + "."
+	if q.Known && covered < len(r.GPUs) {
+		q.Text += " (known for " + count(covered) + " of " + count(len(r.GPUs)) + ")"
 	}
-	who := "The GPUs work"
+	return q
+}
+
+// gpus chooses between the singular and the plural.
+func gpus(r *analysis.Result, one, many string) string {
 	if len(r.GPUs) == 1 {
-		who = "The GPU works"
+		return one
 	}
-	s := who + " " + q.Text + " of the time they are allocated"
-	if len(r.GPUs) == 1 {
-		s = who + " " + q.Text + " of the time it is allocated"
-	}
-	if covered < len(r.GPUs) {
-		s += " (known for " + count(covered) + " of " + count(len(r.GPUs)) + ")"
-	}
-	return s + "."
+	return many
 }
 
 func title(h Headline) string { return h.Lead + ": " + firstSentence(h.Text) }
@@ -163,11 +178,11 @@ func speed(ceiling analysis.Est) string {
 	case q.Range == "":
 		return q.Text + " the speed"
 	case q.Low <= 1 && q.High >= 1:
-		return "no meaningful difference: " + q.Text + " the speed, 95" + nbsp + "% interval " + q.Range
+		return "no meaningful difference: " + q.Text + " the speed, 95" + nbsp + "% interval " + q.Span
 	case q.Value < 1:
-		return q.Text + " the speed, 95" + nbsp + "% interval " + q.Range
+		return q.Text + " the speed, 95" + nbsp + "% interval " + q.Span
 	}
-	return q.Text + " faster, 95" + nbsp + "% interval " + q.Range
+	return q.Text + " faster, 95" + nbsp + "% interval " + q.Span
 }
 
 func conclusion(b *analysis.Baseline) string {

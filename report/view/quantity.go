@@ -12,12 +12,14 @@ import (
 
 // Quantity is a number ready to be shown, or the words that stand where it is missing.
 type Quantity struct {
-	Known bool
-	Text  string // "26 %", or "unknown", "not supported", "failed"
-	Why   string // why it is missing; "" for a known one
-	Range string // its 95 % interval, "24–28 %"; "" for a plain count or sum
-	Grade string // A, B or C; "" where no grade applies
-	Proof string // n, interval, grade and source in words, for a footnote or a hover text
+	Known  bool
+	Text   string // "26 %", or "unknown", "not supported", "failed"
+	Why    string // why it is missing; "" for a known one
+	Range  string // its 95 % interval, "24–28 %"; "" for a plain count or sum
+	Grade  string // A, B or C; "" where no grade applies
+	Proof  string // n, interval, grade and source in words, for a footnote or a hover text
+	Number string // Text without its unit, for a column whose head names the unit; the words of a missing one
+	Span   string // Range without its unit
 
 	// Value, Low and High are for geometry (the length of a bar) and hold base units; all 0 for a missing one.
 	Value, Low, High float64
@@ -48,6 +50,9 @@ type style struct {
 }
 
 var percentStyle = style{percentDigit, bareNumber, nbsp + "%", 0.01}
+
+// columnPercentStyle is for columns whose decimals stand below each other.
+var columnPercentStyle = style{func(float64) int { return 1 }, bareNumber, nbsp + "%", 0.01}
 
 // wholePercentStyle is for columns that align without decimals.
 var wholePercentStyle = style{func(float64) int { return 0 }, bareNumber, nbsp + "%", 0.01}
@@ -98,7 +103,7 @@ func missing(kind unit.Availability, why string) Quantity {
 	if why == "" {
 		why = "not measured"
 	}
-	return Quantity{Text: text, Why: why}
+	return Quantity{Text: text, Number: text, Why: why}
 }
 
 // known turns a number into a quantity; what is no number is missing.
@@ -106,7 +111,7 @@ func known(x float64, st style) Quantity {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return missing(unit.Failed, "the result is not a number")
 	}
-	return Quantity{Known: true, Text: st.text(x), Value: x, Low: x, High: x}
+	return Quantity{Known: true, Text: st.text(x), Number: st.number(x, st.digits(x)), Value: x, Low: x, High: x}
 }
 
 // ratio turns a plain number that may be missing into a quantity.
@@ -137,7 +142,8 @@ func estimate(m analysis.Est, st style) Quantity {
 	q.Grade = cleanName(string(e.Grade))
 	if interval(e) {
 		q.Low, q.High = e.Low, e.High
-		q.Range = st.span(e.Value, e.Low, e.High) + st.unit
+		q.Span = st.span(e.Value, e.Low, e.High)
+		q.Range = q.Span + st.unit
 	}
 	q.Proof = proofOf(e, q.Range)
 	return q
@@ -176,5 +182,5 @@ func whole(m unit.Maybe[int]) Quantity {
 }
 
 func counted(n int) Quantity {
-	return Quantity{Known: true, Text: count(n), Value: float64(n), Low: float64(n), High: float64(n)}
+	return Quantity{Known: true, Text: count(n), Number: count(n), Value: float64(n), Low: float64(n), High: float64(n)}
 }

@@ -17,6 +17,15 @@ func subject(r *analysis.Result) []Phrase {
 	return out
 }
 
+// when says in UTC when the run began.
+func when(r *analysis.Result) string {
+	t, ok := r.StartedAt.Get()
+	if !ok || t.Year() < 1 || t.Year() > 9999 {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04") + " UTC"
+}
+
 func jobName(r *analysis.Result) string {
 	if s := cleanName(r.Job.Name); s != "" {
 		return s
@@ -50,7 +59,7 @@ func banners(r *analysis.Result) []Banner {
 	var out []Banner
 	add := func(kind, lead, text string) { out = append(out, Banner{kind, lead, text}) }
 	if r.Emulated {
-		add("emulated", "Emulated GPU", "The GPU in this report is a program that keeps a log, not hardware. What it shows about the input pipeline is real; the GPU numbers hold for the emulation only.")
+		add("emulated", "Emulated GPU", "The GPU is a program that keeps a log, not hardware. What is said about the input pipeline is real; GPU numbers hold for the emulation only.")
 	}
 	if r.Quality.Damage.Unfinished {
 		add("unfinished", "Cut short", "The recording ends before the run did: the agent was stopped or killed. Everything up to there is counted, nothing after it.")

@@ -16,6 +16,7 @@ import "github.com/datawait/datawait/analysis"
 // View is a whole report, ready to be laid out. Slices may be empty; an empty one means that the part has nothing to say.
 type View struct {
 	Title     string   // one plain line: the verdict, for a window title or a ticket
+	When      string   // when the run began, "2026-11-30 07:12 UTC"; "" where unknown
 	Subject   []Phrase // what ran, in pieces that a renderer joins with " · "
 	Banners   []Banner // what a reader must know before any number
 	Headline  Headline
@@ -27,10 +28,11 @@ type View struct {
 	Batches   []Anatomy // one per data loader: where the time to build a batch goes
 	Fixes     Fixes
 	NoHelp    []NoHelp
-	Sure      []string // how far to trust all this, in pieces joined with " · "
+	Unpriced  []Unpriced // may help, by how much this run cannot tell
+	Sure      []string   // how far to trust all this, in pieces joined with " · "
 	Timeline  Timeline
-	Ranks     Table
-	GPUs      Table
+	Devices   Table // every rank and every GPU
+	Loaders   Table
 	Accounts  Accounts
 	Dropped   []Dropped
 	Gaps      []Gap // what was not measured
@@ -89,6 +91,9 @@ type NoHelp struct {
 	Short  string   // "mixed precision 0 % (compute hides behind the wait)"
 }
 
+// Unpriced is a change that may help; Reason says what is missing to tell how much.
+type Unpriced struct{ Title, How, Reason string }
+
 // Gap is something that was not measured.
 type Gap struct{ What, Why string }
 
@@ -101,6 +106,7 @@ type Term struct{ Word, Meaning string }
 // New builds the display model of one result. It never fails: whatever r lacks becomes words.
 func New(r *analysis.Result) View {
 	v := View{
+		When:      when(r),
 		Subject:   subject(r),
 		Banners:   banners(r),
 		Headline:  headline(r),
@@ -112,10 +118,11 @@ func New(r *analysis.Result) View {
 		Batches:   batches(r),
 		Fixes:     fixes(r),
 		NoHelp:    noHelp(r),
+		Unpriced:  unpriced(r),
 		Sure:      sure(r),
 		Timeline:  timeline(r),
-		Ranks:     ranks(r),
-		GPUs:      gpus(r),
+		Devices:   devices(r),
+		Loaders:   loaders(r),
 		Accounts:  accounts(r),
 		Dropped:   dropped(r),
 		Gaps:      gaps(r),

@@ -1,0 +1,56 @@
+package plots
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// dotsPerInch makes a PNG of two dots per pixel of the page, so that it stays sharp on a dense screen.
+const dotsPerInch = 144
+
+// PNG draws the figure on white paper.
+func (f Figure) PNG() ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(f.Width, f.Height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(paper.light))
+	f.on(c, true)
+	var out bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("drawing %s: %w", f.Name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// SVG draws the figure as an element to be put inside a page. Its colours are the page's custom properties, so they follow
+// light and dark; where there is no page they are those of light. It holds no script, no link and no style sheet.
+func (f Figure) SVG() (string, error) {
+	c := vgsvg.New(f.Width, f.Height)
+	f.on(c, false)
+	var out bytes.Buffer
+	if _, err := c.WriteTo(&out); err != nil {
+		return "", fmt.Errorf("drawing %s: %w", f.Name, err)
+	}
+	return f.inline(out.String())
+}
+
+// fontDescription is how vgsvg names a font; the family is put in quotes and given neighbours of the same widths.
+var fontDescription = regexp.MustCompile(`font-family:Liberation Sans;font-variant:normal;font-weight:(\w+);font-style:normal`)
+
+func (f Figure) inline(svg string) (string, error) {
+	_, body, ok := strings.Cut(svg, `xmlns:xlink="http://www.w3.org/1999/xlink">`)
+	if !ok {
+		return "", fmt.Errorf("drawing %s: the SVG has an unknown head", f.Name)
+	}
+	body = fontDescription.ReplaceAllString(body, "font-weight:$1")
+	for _, r := range roles {
+		value := strings.ToUpper(hex(r.light))
+		body = strings.ReplaceAll(body, value, "var(--"+r.name+","+hex(r.light)+")")
+	}
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.5g %.5g" width="%.5g" height="%.5g" role="img" aria-label="%s" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">`,
+		f.Width.Points(), f.Height.Points(), f.Width.Points(), f.Height.Points(), html.EscapeString(f.Alt))
+	return head + "<title>" + html.EscapeString(f.Alt) + "</title>" + body, nil
+}

@@ -1,0 +1,236 @@
+package plots
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/datawait/datawait/report/view"
+)
+
+// Timeline draws SM activity over data wait, once for the whole run and once close up. Each column of pixels shows the
+// least and the most SM activity in it, and how much of it the training thread waited.
+func Timeline(t view.Timeline) Figure {
+	if len(t.Panels) == 0 {
+		return Figure{}
+	}
+	n := len(t.Panels)
+	return Figure{Name: "timeline", Alt: timelineAlt(t), Width: timelineWidth, Height: vg.Length(n * panelHeight), draw: func(p *pen) {
+		for i, panel := range t.Panels {
+			top := vg.Length((n - i) * panelHeight)
+			p.text(bold(left(normal, ink)), 0, top-9, panel.Title)
+			area := draw.Crop(p.Canvas, 0, -8, top-panelHeight+4, top-vg.Length(n*panelHeight)-36)
+			chart(panel).Draw(area)
+		}
+		p.timelineKey(t, timelineWidth, vg.Length(n*panelHeight)-9)
+	}}
+}
+
+const timelineWidth, panelHeight = 1160, 200
+
+// chart is the plot of one panel: time to the right, shares up.
+func chart(panel view.Panel) *plot.Plot {
+	p := plot.New()
+	p.TextHandler = fonts
+	p.BackgroundColor = nil
+	axis(&p.X, panel.Begin, panel.End, seconds{})
+	axis(&p.Y, 0, 1, shares{})
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = text.XCenter, text.YTop
+	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = text.XRight, text.YCenter
+	p.Add(waits{panel}, activity{panel}, blocks{panel})
+	return p
+}
+
+func axis(a *plot.Axis, low, high float64, ticks plot.Ticker) {
+	a.Min, a.Max, a.Padding = low, high, 0
+	a.Color, a.LineStyle.Color, a.LineStyle.Width = rule.light, rule.light, 1
+	a.Tick.Color, a.Tick.LineStyle.Color, a.Tick.LineStyle.Width, a.Tick.Length = rule.light, rule.light, 1, 4
+	a.Tick.Label = left(small, muted)
+	a.Tick.Marker = ticks
+}
+
+// shares marks 0, 50 and 100 %.
+type shares struct{}
+
+func (shares) Ticks(_, _ float64) []plot.Tick {
+	return []plot.Tick{{Value: 0, Label: "0"}, {Value: 0.5, Label: "50"}, {Value: 1, Label: "100 %"}}
+}
+
+// seconds marks round times.
+type seconds struct{}
+
+func (seconds) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	last := -1
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			last = i
+		}
+	}
+	for i := range ticks {
+		ticks[i].Label = strings.Replace(ticks[i].Label, "-", "−", 1)
+		if i == last {
+			ticks[i].Label += " s"
+		}
+	}
+	return ticks
+}
+
+// waits fills each column up to the share of it that was spent waiting.
+type waits struct{ view.Panel }
+
+func (w waits) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	outline := func(from, to int) {
+		var path vg.Path
+		path.Move(vg.Point{X: x(w.at(from)), Y: y(0)})
+		for i := from; i < to; i++ {
+			top := y(w.Columns[i].Wait)
+			path.Line(vg.Point{X: x(w.at(i)), Y: top})
+			path.Line(vg.Point{X: x(w.at(i + 1)), Y: top})
+		}
+		path.Line(vg.Point{X: x(w.at(to)), Y: y(0)})
+		path.Close()
+		c.SetColor(faded(waiting, 90))
+		c.Fill(path)
+	}
+	runs(len(w.Columns), func(i int) bool { return w.Columns[i].Wait > 0 }, outline)
+}
+
+// at is the time at which a column begins.
+func (w waits) at(i int) float64 { return columnTime(w.Panel, i) }
+
+func columnTime(p view.Panel, i int) float64 {
+	return p.Begin + (p.End-p.Begin)*float64(i)/float64(len(p.Columns))
+}
+
+// runs calls f for every stretch [from, to) of columns for which ok holds.
+func runs(n int, ok func(int) bool, f func(from, to int)) {
+	from := -1
+	for i := 0; i <= n; i++ {
+		on := i < n && ok(i)
+		switch {
+		case on && from < 0:
+			from = i
+		case !on && from >= 0:
+			f(from, i)
+			from = -1
+		}
+	}
+}
+
+// activity draws the band between least and most SM activity and the line of its mean; where counters were missing, nothing.
+type activity struct{ view.Panel }
+
+func (a activity) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	level := func(s float64) vg.Length { return y(between(s, 0, 1)) }
+	runs(len(a.Columns), func(i int) bool { return a.Columns[i].SMKnown }, func(from, to int) {
+		var band, mean vg.Path
+		for i := from; i < to; i++ {
+			l, r := x(columnTime(a.Panel, i)), x(columnTime(a.Panel, i+1))
+			line(&band, i == from, vg.Point{X: l, Y: level(a.Columns[i].SMMax)}, vg.Point{X: r, Y: level(a.Columns[i].SMMax)})
+			line(&mean, i == from, vg.Point{X: l, Y: level(a.Columns[i].SMMean)}, vg.Point{X: r, Y: level(a.Columns[i].SMMean)})
+		}
+		for i := to - 1; i >= from; i-- {
+			l, r := x(columnTime(a.Panel, i)), x(columnTime(a.Panel, i+1))
+			line(&band, false, vg.Point{X: r, Y: level(a.Columns[i].SMMin)}, vg.Point{X: l, Y: level(a.Columns[i].SMMin)})
+		}
+		band.Close()
+		c.SetColor(faded(working, 70))
+		c.Fill(band)
+		c.SetLineStyle(draw.LineStyle{Color: working.light, Width: 1.1})
+		c.Stroke(mean)
+	})
+}
+
+// line adds points to a path, leaving out those that do not move.
+func line(p *vg.Path, first bool, points ...vg.Point) {
+	for i, pt := range points {
+		if first && i == 0 {
+			p.Move(pt)
+		} else if last := (*p)[len(*p)-1].Pos; last != pt {
+			p.Line(pt)
+		}
+	}
+}
+
+// blocks marks the blocks of the test and the named stretches along the top edge.
+type blocks struct{ view.Panel }
+
+func (b blocks) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	pn := &pen{c}
+	for _, s := range b.Blocks {
+		pn.box(blockRole(s), x(s.Begin), y(1)+3, x(s.End), y(1)+7)
+	}
+	for _, s := range b.Marks {
+		pn.box(startOf, x(s.Begin), y(1)+3, max(x(s.End), x(s.Begin)+1.5), y(1)+7)
+	}
+	if spans := append(slices.Clone(b.Blocks), b.Marks...); allFit(spans, x) {
+		for _, s := range spans {
+			pn.text(mid(small-1, muted), (x(s.Begin)+x(s.End))/2, y(1)+14, spanName(s))
+		}
+	}
+}
+
+func blockRole(s view.Span) role {
+	switch {
+	case s.Void:
+		return idle
+	case s.ID == "live":
+		return waiting
+	}
+	return working
+}
+
+func spanName(s view.Span) string {
+	if s.Void {
+		return s.Name + ", does not count"
+	}
+	return s.Name
+}
+
+// allFit reports whether every name fits over its stretch; if not, none is written.
+func allFit(spans []view.Span, x func(float64) vg.Length) bool {
+	for _, s := range spans {
+		if widthOf(mid(small-1, muted), spanName(s)) > x(s.End)-x(s.Begin)-6 {
+			return false
+		}
+	}
+	return true
+}
+
+// timelineKey names the colours at the upper right.
+func (p *pen) timelineKey(t view.Timeline, width, y vg.Length) {
+	keys := []key{{waiting, "data wait, share of the time", 10}, {working, "SM activity, mean and least to most", 10}}
+	if len(t.Panels[0].Blocks) > 0 {
+		keys = append(keys, key{working, "block on batches in memory", 4}, key{waiting, "block on live data", 4})
+	}
+	x := width
+	for _, k := range keys {
+		x -= widthOf(left(small, muted), k.words)
+		p.text(left(small, muted), x, y, k.words)
+		p.box(k.color, x-14, y-k.height/2, x-4, y+k.height/2)
+		x -= 30
+	}
+}
+
+type key struct {
+	color  role
+	words  string
+	height vg.Length
+}
+
+func timelineAlt(t view.Timeline) string {
+	var titles []string
+	for _, p := range t.Panels {
+		titles = append(titles, p.Title+" ("+strconv.FormatFloat(p.Begin, 'f', 1, 64)+" s to "+strconv.FormatFloat(p.End, 'f', 1, 64)+" s)")
+	}
+	return t.Note + " " + strings.Join(titles, "; ") + "."
+}
