@@ -1,0 +1,359 @@
+"""The cached-data test: the same training steps on batches from memory, compared with live ones (DESIGN §6).
+
+``poll`` is asked once per step and costs about 100 ns while there is nothing to do. While it answers True every
+training fetch is served by ``serve``, which runs the blocks of the plan on the control page one after the other and
+otherwise passes the loader's own batches through. Nothing is decided between ranks: all read the same plan and count
+the same steps.
+
+After the first cached block the model has seen batches twice. The run must then neither save nor delete anything: the
+save-guard is armed, the run parks inside ``next()`` at the end of the plan, and the agent ends it there.
+
+An error in here ends the test, not the training: it is noted, the block is void, the loader's own batches follow.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import time
+import weakref
+from typing import Any, Callable, Optional
+
+from . import control, layout, legs, stream
+from .block import LIVE, Block, Counted, Kit
+from .control import NEVER, BadPage, ControlPage, Plan
+from .layout import CACHED, UNKNOWN32
+from .parking import Parking
+from .pulls import ENDED_EARLY, EPOCH_ENDED, TOO_FEW_STEPS, UNAVAILABLE, LoaderRaised, Source, Void
+from .saveguard import SaveGuard
+
+LOOK_EVERY = 250_000_000  # ns between looks for a control page that is not there yet
+
+Complain = Callable[[int, str, BaseException], None]
+
+
+class CachedTest:
+    """One per main process. ``block`` is the number of the running block, 0 when there is none."""
+
+    def __init__(
+        self,
+        ring: Any,
+        spool_dir: str,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        sleep: Callable[[float], None] = time.sleep,
+        complain: Complain = stream.complain,
+    ) -> None:
+        self.block = 0
+        self._ring = ring
+        self._clock = clock
+        self._complain = complain
+        self._kit = Kit(ring, clock, sleep)
+        self._guard = SaveGuard(self._save_seen, spool_dir)
+        self._page = ControlPage(spool_dir)
+        self._words = self._page.words
+        self._seen = 0  # generation of the page that was read last
+        self._plan: Optional[Plan] = None
+        self._parking = Parking(ring, clock, sleep)
+        self._look_at = 0  # time of the next look for the page
+        self._wake = 0  # first step at which there is something to do
+        self._routed = False  # what poll answers until then
+        self._step = 0
+        self._boundary = False  # the next serve() is the first of a step
+        self._running: Optional[Block] = None
+        self._done = 0  # highest block finished
+        self._park_due = False
+        self._contaminated = False
+        self._broken = False
+        self._thread = threading.get_ident()  # that trains
+        os.register_at_fork(after_in_child=functools.partial(_in_child, weakref.ref(self)))
+
+    # --- asked by the fetch core -----------------------------------------------------------------------------------
+
+    def poll(self, step: int) -> bool:
+        """Whether this step's fetches are to be served; step = steps finished."""
+        if step < self._wake and self._words[2] == self._seen:
+            return self._routed
+        try:
+            return self._advance(step)
+        except Exception as error:
+            self._fail("poll", error)
+            return self._routed
+
+    def serve(self, source: Source) -> Any:
+        """The batch of one training fetch. Raises what the loader raised, or StopIteration at the epoch's end."""
+        if self._park_due:
+            self._park(source)
+        raised: Optional[BaseException] = None
+        batch = LIVE
+        try:
+            batch = self._serve(source)
+        except StopIteration:
+            self._void(Void(EPOCH_ENDED))
+            raise
+        except LoaderRaised as loader:
+            self._void(Void(ENDED_EARLY, "the loader raised"))
+            raised = loader.error
+        except Exception as error:
+            self._fail("serve", error)
+        if raised is not None:
+            raise raised
+        return self._live(source) if batch is LIVE else batch
+
+    # --- the plan --------------------------------------------------------------------------------------------------
+
+    def _advance(self, step: int) -> bool:
+        self._step = step
+        self._boundary = True
+        self._thread = threading.get_ident()
+        if not self._page.mapped and not self._look():
+            return False
+        if self._words[2] != self._seen:
+            self._read()
+        plan = self._plan
+        if plan is None:
+            return self._routed
+        if plan.mode == control.PARK or step >= plan.park:
+            self._park_due = True
+            return True
+        due = self._due(step) is not None
+        self._rearm()
+        return due or self._routed
+
+    def _look(self) -> bool:
+        now = self._clock()
+        if now < self._look_at:
+            return False
+        self._look_at = now + LOOK_EVERY
+        if not self._page.look():
+            return False
+        self._words = self._page.words
+        return True
+
+    def _read(self) -> None:
+        """Takes over a new plan. One that makes no sense changes nothing."""
+        generation = self._words[2]
+        try:
+            read = self._page.read()
+        except BadPage as error:
+            self._seen = generation
+            self._complain(stream.IN_TEST, "control page", error)
+            return
+        if read is None:  # being written: again at the next step
+            return
+        self._seen, self._plan = read
+        self._kit.cap = self._plan.cap
+        self._parking.know(self._plan.agent)
+        if self._plan.mode == control.OBSERVE:
+            self._void(Void(ENDED_EARLY))
+
+    def _due(self, step: int) -> Optional[control.PlannedBlock]:
+        """The block to begin at this step. One that lies behind already is written off."""
+        if self._plan is None or self._plan.mode != control.TEST or self._broken or self._running is not None:
+            return None
+        for planned in self._plan.blocks:
+            if planned.number <= self._done:
+                continue
+            if planned.first > step:
+                return None
+            if planned.end > step:
+                return planned
+            self._write_void(planned, step, Void(TOO_FEW_STEPS), self._clock(), UNKNOWN32)
+        return None
+
+    def _rearm(self) -> None:
+        """When poll has to look again: at every step while a block runs, else when the plan says so."""
+        self._routed = self._running is not None or self._contaminated
+        self._wake = NEVER
+        if self._running is not None:
+            self._wake = 0
+        elif self._plan is not None:
+            ahead = [planned.first for planned in self._plan.blocks if planned.number > self._done]
+            waits = self._plan.mode == control.TEST and not self._broken
+            self._wake = min([self._plan.park] + (ahead if waits else []))
+
+    # --- serving ---------------------------------------------------------------------------------------------------
+
+    def _serve(self, source: Source) -> Any:
+        try:
+            if self._boundary:
+                self._boundary = False
+                self._turn(source)
+            return LIVE if self._running is None else self._running.serve(source)
+        except Void as void:
+            self._void(void)
+            return LIVE
+
+    def _turn(self, source: Source) -> None:
+        """A step boundary: a block may end, count or begin."""
+        step, running = self._step, self._running
+        if running is not None and step >= running.planned.end:
+            self._write(running, running.end(step, source))
+        elif running is not None:
+            running.boundary(step, source)
+        if self._running is None:
+            due = self._due(step)
+            if due is not None:
+                self._begin(due, step)
+            self._rearm()
+
+    def _begin(self, planned: control.PlannedBlock, step: int) -> None:
+        try:
+            running = legs.make(planned, step, self._kit)
+        except Void as void:
+            self._write_void(planned, step, void, self._clock(), UNKNOWN32)
+            return
+        self._running = running
+        self.block = planned.number
+        if planned.leg != control.LIVE and not self._contaminated:
+            self._contaminated = True
+            now = self._clock()
+            self._ring.mark(layout.TEST_BEGAN, now, now)
+            self._guard.arm()
+
+    def _live(self, source: Source) -> Any:
+        """The loader's own batch; or what keeps an epoch as long as it should be."""
+        if self._contaminated and self._over(source):
+            raise StopIteration
+        enter = self._clock()
+        try:
+            batch = source.live_next(0)
+        except StopIteration:
+            self._void(Void(EPOCH_ENDED))
+            batch = self._fill(source)
+            if batch is LIVE:
+                raise
+            return batch
+        if self._running is not None:
+            try:
+                self._running.took(source, batch, self._clock() - enter)
+            except Exception as error:
+                self._fail("live block", error)
+        return batch
+
+    def _over(self, source: Source) -> bool:
+        try:
+            over = self._kit.pulls.over(source)
+            if over:
+                self._void(Void(EPOCH_ENDED))
+                source.record(self._clock(), self._clock(), layout.END)
+            return over
+        except Exception as error:
+            self._fail("end of epoch", error)
+            return False
+
+    def _fill(self, source: Source) -> Any:
+        """A batch from memory where the loader has come to its end too early, else LIVE."""
+        pulls, pool = self._kit.pulls, self._kit.pools.get(source.loader)
+        try:
+            if not pool or not pulls.lacks(source):
+                return LIVE
+            enter = self._clock()
+            batch = pool.serve()
+            pulls.make_up(source)
+            source.record(enter, self._clock(), CACHED)
+            return batch
+        except StopIteration:
+            return LIVE
+        except Exception as error:
+            self._fail("end of epoch", error)
+            return LIVE
+
+    # --- what is written -------------------------------------------------------------------------------------------
+
+    def _void(self, void: Void) -> None:
+        """Abandons the running block, if there is one."""
+        running = self._running
+        if running is not None:
+            self._write_void(running.planned, running.first, void, running.began, running.ready)
+
+    def _write_void(self, planned: control.PlannedBlock, step: int, void: Void, began: int, ready: int) -> None:
+        if void.reason == UNAVAILABLE:
+            reason = void.why or "exception"
+            self._ring.note({"note": "leg-skipped", "leg": _leg_name(planned.leg), "reason": reason[:400]})
+        counted = Counted(began, self._clock(), step, 0, 0, 0, False)
+        self._write_block(planned, counted, 1, void.reason, ready)
+
+    def _write(self, running: Block, counted: Counted) -> None:
+        self._write_block(running.planned, counted, 2 if counted.device_timed else 0, 0, running.ready)
+
+    def _write_block(
+        self, planned: control.PlannedBlock, counted: Counted, flags: int, reason: int, ready: int
+    ) -> None:
+        if self._running is not None:
+            self._running.close()
+        self._running = None
+        self.block = 0
+        self._done = max(self._done, planned.number)
+        self._ring.write(
+            layout.pack_block, layout.BLOCK, flags, planned.leg & 0xFFFF, counted.begin, counted.end, planned.number,
+            counted.first & UNKNOWN32, counted.steps, counted.fetches, counted.wait, reason, ready,
+        )  # fmt: skip
+        self._ring.longs[layout.Q_BLOCKS] = self._done
+        self._rearm()
+
+    # --- the end of the run ----------------------------------------------------------------------------------------
+
+    def _park(self, source: Source) -> None:
+        """Waits inside ``next()`` for the agent to end the run. With the agent gone, training goes on."""
+        self._close_block(source)
+        self._parking.wait_at_plan_end()
+        self._park_due = False
+        self._plan = None
+        self._complain(stream.IN_TEST, "parked", RuntimeError("the agent is gone: training goes on"))
+        self._rearm()
+
+    def _close_block(self, source: Source) -> None:
+        """A plan parks where its last block ends: that block is finished, any other is abandoned."""
+        running = self._running
+        try:
+            if running is not None and self._boundary and self._step >= running.planned.end:
+                self._write(running, running.end(self._step, source))
+        except Void as void:
+            self._void(void)
+        except Exception as error:
+            self._fail("parking", error)
+        self._void(Void(ENDED_EARLY))
+
+    def _save_seen(self, call: str, target: str) -> None:
+        """The save-guard's verdict, on whatever thread the save was tried. Does not return."""
+        if threading.get_ident() == self._thread:
+            self._void(Void(ENDED_EARLY))
+        self._park_due = True  # for the training thread, if this is another one
+        self._wake = 0
+        self._parking.wait_before_save(call, target)
+
+    # --- failing and forking ---------------------------------------------------------------------------------------
+
+    def _fail(self, where: str, error: BaseException) -> None:
+        """Ends the test. Parking stays, and so does the guard: the model is what it is."""
+        if stream.foreign(error):
+            raise error
+        self._broken = True
+        self._complain(stream.IN_TEST, "cached-data test: " + where, error)
+        try:
+            self._void(Void(UNAVAILABLE, "%s: %s" % (type(error).__name__, error)))
+        except Exception as another:
+            self._complain(stream.IN_TEST, "cached-data test: closing", another)
+        self._running = None
+        self.block = 0
+        self._rearm()
+
+    def _forget(self) -> None:
+        """A forked child is no rank of this job."""
+        self._words = self._page.words = (0, 0, 0)
+        self._seen = 0
+        self._wake = NEVER
+        self._routed = self._park_due = self._boundary = False
+        self._running = None
+        self.block = 0
+
+
+def _in_child(reference: "weakref.ref[CachedTest]") -> None:
+    test = reference()
+    if test is not None:
+        test._forget()
+
+
+def _leg_name(leg: int) -> str:
+    return control.LEGS[leg] if leg < len(control.LEGS) else str(leg)

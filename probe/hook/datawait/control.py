@@ -1,0 +1,137 @@
+"""The control page (SPEC §5): what the agent asks of the cached-data test, read at step boundaries.
+
+The page is another process's memory and may hold anything. Reading never raises: a page that is being written is
+read again at the next step, a page that makes no sense is refused with a sentence and changes nothing.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from array import array
+from struct import Struct
+from typing import NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import layout
+
+NAME = "control"
+MAGIC = b"DWCTRL1\n"
+PAGE_BYTES = 4096
+PLAN_AT = 64
+MOST_BLOCKS = 126
+_HEAD = Struct("<8sIIIIQQ")
+_BLOCK = Struct("<IIQQII")
+
+OBSERVE, TEST, PARK = 0, 1, 2
+LIVE, HOST_CACHED, HOST_CACHED_BUSY, DEVICE_CACHED, REREAD = 0, 1, 2, 3, 4
+LEGS = ("live", "host-cached", "host-cached-busy", "device-cached", "reread")
+SOLO_WANTED = 1
+
+I_GENERATION = 2  # index of the generation in the page seen as u32
+NEVER = layout.UNKNOWN64
+
+
+class PlannedBlock(NamedTuple):
+    number: int
+    leg: int
+    first: int  # step at which it begins (steps finished, as in the ring's header)
+    end: int  # exclusive
+    flags: int
+
+
+class Plan(NamedTuple):
+    mode: int
+    agent: int  # pid of the agent as it sees itself
+    cap: int  # bytes
+    park: int  # step, NEVER when not planned
+    blocks: Tuple[PlannedBlock, ...]
+
+
+class BadPage(ValueError):
+    """The page makes no sense; the text says where."""
+
+
+def parse(page: bytes) -> Plan:
+    """Reads a page whose generation was even and did not move."""
+    if len(page) < PAGE_BYTES:
+        raise BadPage("%d bytes long" % len(page))
+    magic, _, mode, count, agent, cap, park = _HEAD.unpack_from(page)
+    if magic != MAGIC:
+        raise BadPage("starts with %r" % magic)
+    if mode > PARK:
+        raise BadPage("mode %d" % mode)
+    if count > MOST_BLOCKS:
+        raise BadPage("%d blocks" % count)
+    blocks = []
+    last = PlannedBlock(0, 0, 0, 0, 0)
+    for index in range(count):
+        number, leg, first, end, flags, _ = _BLOCK.unpack_from(page, PLAN_AT + index * _BLOCK.size)
+        block = PlannedBlock(number, leg, first, end, flags)
+        if number <= last.number or first < last.end or end <= first:
+            raise BadPage("block %d (steps %d to %d) follows block %d" % (number, first, end, last.number))
+        blocks.append(block)
+        last = block
+    return Plan(mode, agent, cap, park, tuple(blocks))
+
+
+class ControlPage:
+    """The mapped page. ``words[I_GENERATION]`` is all that an idle step reads of it."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, NAME)
+        self.words: Union[Sequence[int], memoryview] = array("I", [0, 0, 0])  # until the file is there
+        self._map: Optional[mmap.mmap] = None
+
+    @property
+    def mapped(self) -> bool:
+        return self._map is not None
+
+    def look(self) -> bool:
+        """Maps the page if the agent has made it by now."""
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            if os.fstat(fd).st_size < PAGE_BYTES:  # reading past the end of a mapped file is SIGBUS
+                return False
+            self._map = mmap.mmap(fd, PAGE_BYTES, prot=mmap.PROT_READ)
+        except (OSError, ValueError):
+            return False
+        finally:
+            os.close(fd)
+        self.words = memoryview(self._map).cast("I")
+        return True
+
+    def read(self) -> Optional[Tuple[int, Plan]]:
+        """The generation and its plan; None while the agent is writing. Raises BadPage."""
+        if self._map is None:
+            return None
+        before = self.words[I_GENERATION]
+        page = self._map[:PAGE_BYTES]
+        if before & 1 or self.words[I_GENERATION] != before:
+            return None
+        return before, parse(page)
+
+
+class Agent:
+    """Whether the process that is to end this run still lives."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._born = _born(pid)  # None: not to be seen from here (another pid namespace), so nothing is concluded
+
+    def gone(self) -> bool:
+        return self._born is not None and _born(self.pid) != self._born
+
+
+def _born(pid: int) -> Optional[bytes]:
+    """Start time of a process in ticks since boot, which with its pid names it for good; None for none or a zombie."""
+    if pid <= 0:
+        return None
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as stat:
+            fields = stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return fields[19] if len(fields) > 19 and fields[0] != b"Z" else None

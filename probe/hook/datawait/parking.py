@@ -1,0 +1,50 @@
+"""Waiting inside the training script for the agent to end the run (SPEC §4, header field `parked`)."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from . import layout
+from .control import Agent
+
+NAP = 0.05  # seconds
+AT_PLAN_END, BY_SAVE_GUARD = 1, 2  # header field `parked`
+
+
+class RunEnded(SystemExit):
+    """Raised where a run that trained on repeated batches wants to save and nobody is left to end it. A hang would
+    hold the GPUs for ever, and going on would overwrite a checkpoint."""
+
+
+class Parking:
+    """Says that this rank waits, and waits. Ends only when the agent is gone."""
+
+    def __init__(self, ring: Any, clock: Callable[[], int], sleep: Callable[[float], None]) -> None:
+        self.agent: Optional[Agent] = None
+        self._ring = ring
+        self._clock = clock
+        self._sleep = sleep
+
+    def know(self, pid: int) -> None:
+        """The agent's pid, as the control page says."""
+        if self.agent is None or self.agent.pid != pid:
+            self.agent = Agent(pid)
+
+    def wait_at_plan_end(self) -> None:
+        self._wait(layout.PARKED, AT_PLAN_END)
+        self._ring.ints[layout.I_PARKED] = 0
+
+    def wait_before_save(self, call: str, target: str) -> None:
+        self._ring.note({"note": "save-guard", "call": call, "target": target[:400]})
+        self._wait(layout.SAVE_GUARDED, BY_SAVE_GUARD)
+        raise RunEnded(
+            "datawait: %s (%s) refused: this run trained on repeated batches to measure its loader, "
+            "and the datawait that was to end it is gone" % (call, target)
+        )
+
+    def _wait(self, code: int, parked: int) -> None:
+        now = self._clock()
+        self._ring.mark(code, now, now)
+        self._ring.ints[layout.I_PARKED] = max(parked, self._ring.ints[layout.I_PARKED])
+        while self.agent is None or not self.agent.gone():
+            self._sleep(NAP)
