@@ -43,6 +43,6 @@ def watch(
 
 def building(index: int, samples: Optional[int] = None, loader: Optional[int] = None) -> "ContextManager[Any]":
     """``with building(index):`` around the code that builds one batch, in whatever process or thread does it."""
-    from .building import building as _building
+    from .builds import Building as _Building
 
-    return _building(index, samples, loader)
+    return _Building(index, samples, loader)

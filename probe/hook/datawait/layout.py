@@ -18,6 +18,7 @@ BATCH, COST, IO = 32, 33, 34
 
 # FETCH flags
 NESTED, OFF_THREAD, CACHED, END, DISCARDED, FIRST, ERROR, NO_GRAD = 1, 2, 4, 8, 16, 32, 64, 128
+UNCOUNTED = NESTED | OFF_THREAD | CACHED | DISCARDED  # no wait of the training: kept out of the totals
 # ITERATOR flags
 RESET = 1
 # BATCH flags

@@ -131,9 +131,8 @@ def stepped(optimizer: Any, begin: int) -> None:
     if ident == core.training:
         core.depth = 0  # no fetch is running; heals a count that an exception at a bad moment left behind
         thread = core.thread
-        if _counts(number):
+        if _counts(number, ring.fetches):
             core.step += 1
-            ring.longs[layout.Q_STEP] = core.step
     else:
         thread = threading.get_native_id()
     if number < MOST_RECORDED:
@@ -148,7 +147,7 @@ _primary = -1
 _silent: Optional[Tuple[int, int]] = None  # (step, fetches) when another optimizer first stepped without the primary
 
 
-def _counts(number: int) -> bool:
+def _counts(number: int, fetches: int) -> bool:
     """Whether this optimizer's step ends a training step."""
     global _primary, _silent
     if number == _primary:
@@ -158,8 +157,8 @@ def _counts(number: int) -> bool:
         _primary = number
         return True
     if _silent is None:
-        _silent = (number, core.fetches)
-    elif _silent[0] == number and core.fetches > _silent[1] + 1:
+        _silent = (number, fetches)
+    elif _silent[0] == number and fetches > _silent[1] + 1:
         # It stepped again, fetches later, and the first one did not: training has moved on to it.
         _primary, _silent = number, None
         return True
@@ -170,9 +169,12 @@ def _begin_counting(ring: Any, ident: int) -> None:
     """The first optimizer step: from here on steps are optimizer steps, of this thread."""
     global _primary, _silent
     _primary, _silent = -1, None
+    ring.flush(0)
+    ring.by_fetch = False
     core.unit = layout.BY_OPTIMIZER
     core.step = 0
     core.boundary = -1
+    ring.longs[layout.Q_STEP] = 0
     ring.ints[layout.I_UNIT] = layout.BY_OPTIMIZER
     if ident != core.training:
         core.training = ident

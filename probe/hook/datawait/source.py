@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 from . import fetch as fetching
 from .fetch import Track
-from .layout import CACHED, END, UNKNOWN32, UNKNOWN64
+from .layout import CACHED, UNKNOWN32
 from .ring import Ring
 from .stream import IN_TEST, complain, core
 
@@ -78,18 +78,11 @@ class Source:
 
     def live_next(self, flags: int = 0) -> Any:
         """One real next on the loader, recorded with these further flags."""
-        return fetching.live(self.track, self.call, self._it(), flags)
+        return fetching.fetch(self.track, self.call, self._it(), flags, True)
 
     def record(self, enter: int, leave: int, flags: int = CACHED, ready: int = UNKNOWN32) -> int:
         """Records a FETCH that did not touch the loader; it uses up one slot."""
-        ring = core.ring
-        assert ring is not None
-        track = self.track
-        number = fetching._write(ring, track, flags, enter, leave, self.batch_index, core.step, ready, UNKNOWN64)
-        if not flags & END and core.unit == 0:
-            core.step += 1
-            ring.longs[10] = core.step
-        return number
+        return fetching.record(self.track, flags, enter, leave, self.batch_index, ready)
 
     def skip_slot(self) -> None:
         """Uses up one slot of the epoch as if the loader had yielded; StopIteration when none is left."""

@@ -28,9 +28,9 @@ class Core:
     """State of the hook in this process. Read by every fetch, so plain attributes and no properties."""
 
     __slots__ = (
-        "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "step",
-        "unit", "boundary", "block", "measure_at", "device", "test", "test_due", "fetches", "validation", "complained",
-        "start_method", "hooks_on_open",
+        "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "inside",
+        "step", "unit", "boundary", "block", "measure_at", "device", "test", "test_due",
+        "complained", "start_method", "hooks_on_open",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +50,7 @@ class Core:
         self.training = threading.main_thread().ident  # thread that trains: main, until another one steps
         self.thread = threading.main_thread().native_id
         self.depth = 0  # next() calls the training thread is inside of
+        self.inside: Any = None  # the Track of the outermost of them
         self.step = 0  # steps finished, in the unit below
         self.unit = layout.BY_FETCH
         self.boundary = -1  # step count at the last step boundary seen
@@ -58,8 +59,6 @@ class Core:
         self.device: Any = None  # device clock around next(), see events.py
         self.test: Any = None  # cached-data test
         self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
-        self.fetches = 0
-        self.validation: Any = None
         self.complained: Dict[str, int] = {}
 
 

@@ -163,7 +163,7 @@ class TorchTrack(Track):
         if ring is None:
             return
         if self.ring is ring:
-            self.write_iterator(ring)
+            self.begun(ring)
         else:
             self.join(ring)
 
@@ -196,7 +196,7 @@ def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
     if track.workers:
         track.prefetch = int(getattr(it, "_prefetch_factor", None) or UNKNOWN32)
     else:
-        track.ready = _none_ready
+        track.waiting = 0
     track.length = _length(it, loader)
     it.__dict__[MARK] = track
     return track
@@ -213,14 +213,10 @@ def _length(it: Any, loader: Any) -> Optional[int]:
         return None
 
 
-def _none_ready(_: Any) -> int:
-    return 0
-
-
 def _ready(it: Any) -> Optional[Callable[[Any], int]]:
     """Batches built and waiting: received out of order, in the result queue, and already pinned."""
     if not getattr(it, "_num_workers", 0):
-        return _none_ready
+        return None
     try:
         queue = it._worker_result_queue
         free: Callable[[], int] = queue._sem._semlock._get_value  # Queue.qsize() without its two method calls

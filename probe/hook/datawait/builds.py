@@ -13,11 +13,8 @@ from .stream import IN_WORKER, core, failed, ring_for
 
 MILLISECOND = 1_000_000
 
+get_ident = threading.get_ident
 _here = threading.local()  # .meter: counters of this thread; .ring: the ring they belong to; .open: a batch is open
-
-
-def building(index: int, samples: Optional[int], loader: Optional[int]) -> "Building":
-    return Building(index, samples, loader)
 
 
 class Building:
@@ -53,6 +50,11 @@ class Building:
         ring = ring_for("worker")
         if ring is None:
             return
+        track = core.inside
+        if track is not None and get_ident() == core.training:
+            if track.builds:
+                return  # the FETCH around it says all of this already
+            self.ref = track.loader.number
         if getattr(_here, "ring", None) is not ring:
             _here.ring = ring
             _here.meter = Meter(core.cpu_clock)

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""What the hook costs, in lines that benchstat reads: ``bench_hook.py > new.txt; benchstat new.txt``.
+
+Bare and observed loops alternate within one run, so their ratio means something on a noisy machine; each line is the
+median of one round. The observed no-op ``next`` is the added cost itself. Needs PyTorch only for the last group.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Dict, List
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+folder = tempfile.mkdtemp(prefix="datawait-bench-", dir="/dev/shm")
+os.environ["DATAWAIT_SPOOL"] = folder
+
+import datawait  # noqa: E402
+from datawait import fetch, loaders, stream, watching  # noqa: E402
+from datawait.fetch import Loader, Track  # noqa: E402
+
+ROUNDS = 12
+
+
+def nothing(_: Any) -> None:
+    return None
+
+
+def median_ns(loop: Callable[[int], float], n: int) -> float:
+    """ns per operation: median of 7 short runs, so that one preemption does not count."""
+    return statistics.median(loop(n) for _ in range(7))
+
+
+def report(name: str, n: int, ns: float) -> None:
+    print("Benchmark%s %d %.0f ns/op" % (name, n, ns), flush=True)
+
+
+def alternate(loops: Dict[str, Callable[[int], float]], n: int) -> None:
+    for loop in loops.values():
+        loop(n)
+    for _ in range(ROUNDS):
+        for name, loop in loops.items():
+            report(name, n, median_ns(loop, n))
+
+
+def timed(call: Callable[[], Any]) -> Callable[[int], float]:
+    def loop(n: int) -> float:
+        gc.disable()
+        begin = time.perf_counter_ns()
+        for _ in range(n):
+            call()
+        end = time.perf_counter_ns()
+        gc.enable()
+        return (end - begin) / n
+
+    return loop
+
+
+def main_process() -> None:
+    """One fetch around a next() that does nothing."""
+    track = Track(Loader(0, {"note": "loader", "loader": 0}))
+
+    def observed() -> None:
+        fetch.fetch(track, nothing, None)
+
+    def measured() -> None:  # thread CPU read as well, as happens at most once a millisecond
+        stream.core.measure_at = 0
+        fetch.fetch(track, nothing, None)
+
+    counted_track = Track(Loader(1, {"note": "loader", "loader": 1}))
+    counted_track.builds = True
+
+    def counted() -> None:  # no workers: all counters of the main process, at most once a millisecond
+        stream.core.measure_at = 0
+        fetch.fetch(counted_track, nothing, None)
+
+    alternate(
+        {
+            "Fetch/bare": timed(lambda: nothing(None)),
+            "Fetch/observed": timed(observed),
+            "Fetch/observed-with-cpu": timed(measured),
+            "Fetch/observed-with-counters": timed(counted),
+        },
+        2000,
+    )
+
+
+class NoQueue:
+    def get(self, timeout: float = 0) -> Any:
+        return (3, [1, 2, 3, 4])
+
+    def put(self, message: Any) -> None:
+        return None
+
+
+def worker_process() -> None:
+    """One batch through the queue proxies of a worker."""
+    from datawait import worker
+
+    ring = stream.core.ring
+    assert ring is not None
+    batches = worker.Batches(ring, 0)
+    index, data = worker.IndexQueue(NoQueue(), batches), worker.DataQueue(NoQueue(), batches)
+    bare = NoQueue()
+    batch = (3, [bytes(100), bytes(100)])
+
+    def observed() -> None:
+        index.get()
+        data.put(batch)
+
+    def measured() -> None:
+        batches.meter.due = 0
+        index.get()
+        data.put(batch)
+
+    def plain() -> None:
+        bare.get()
+        bare.put(batch)
+
+    alternate(
+        {
+            "Worker/bare": timed(plain),
+            "Worker/observed": timed(observed),
+            "Worker/observed-with-counters": timed(measured),
+        },
+        1000,
+    )
+
+
+def watched() -> None:
+    items = [None] * 2000
+
+    def bare(n: int) -> float:
+        begin = time.perf_counter_ns()
+        for _ in items:
+            pass
+        return (time.perf_counter_ns() - begin) / len(items)
+
+    def observed(n: int) -> float:
+        wrapped = datawait.watch(items, name="bench")
+        begin = time.perf_counter_ns()
+        for _ in wrapped:
+            pass
+        return (time.perf_counter_ns() - begin) / len(items)
+
+    alternate({"Watch/bare": bare, "Watch/observed": observed}, len(items))
+
+
+def real_loader() -> None:
+    """A trivial DataLoader without workers: the shortest fetch PyTorch has."""
+    try:
+        import torch
+        from torch.utils.data import DataLoader
+    except ImportError:
+        print("no torch: Loader left out", file=sys.stderr)
+        return
+    datawait.install()
+    data = [torch.zeros(4)] * 4000
+
+    def loop(off: bool) -> Callable[[int], float]:
+        def run(n: int) -> float:
+            stream.core.off = off
+            loader = DataLoader(data, batch_size=1, collate_fn=nothing)  # type: ignore[arg-type]
+            spent: List[int] = []
+            it = iter(loader)
+            clock = time.perf_counter_ns
+            begin = clock()
+            for _ in it:
+                pass
+            spent.append(clock() - begin)
+            stream.core.off = False
+            return spent[0] / len(data)
+
+        return run
+
+    alternate({"Loader/bare": loop(True), "Loader/observed": loop(False)}, len(data))
+
+
+def main() -> None:
+    print("goos: linux\npkg: datawait (python %d.%d)" % sys.version_info[:2])
+    try:
+        assert datawait.install() and loaders and watching
+        main_process()
+        worker_process()
+        watched()
+        real_loader()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
