@@ -236,6 +236,7 @@ class ReplayPool:
         self.nbytes = 0
         self.mutating = False
         self._next = 0
+        self._last: Any = None  # what the script has in hand
         self._watched: List[Tuple[Any, Callable[[Any], Any], Any]] = []
         self._watching = True
 
@@ -250,6 +251,7 @@ class ReplayPool:
     def rewind(self) -> None:
         """Starts again at the first batch, with watched copies."""
         self._next = 0
+        self._last = None
         self._watched = []
         self._watching = True
 
@@ -271,6 +273,8 @@ class ReplayPool:
 
     def serve(self) -> Any:
         """The next batch. Raises LookupError when none is left unspoiled."""
+        if self._last is not None and self._last.moved():  # found now, one private batch is lost and not all
+            self._drop(self._last)
         while self.batches:
             self._next %= len(self.batches)
             frozen = self.batches[self._next]
@@ -278,6 +282,7 @@ class ReplayPool:
                 self._drop(frozen)
                 continue
             self._next += 1
+            self._last = frozen
             batch, leaves = frozen.thaw(self._watching or self.mutating)
             if self._watching:
                 stamps = [leaf.stamp for leaf in frozen.leaves]
@@ -308,7 +313,10 @@ class ReplayPool:
         return moved
 
     def _drop(self, frozen: Any) -> None:
-        self.batches.remove(frozen)
+        at = self.batches.index(frozen)
+        del self.batches[at]
+        self._next -= at < self._next
+        self._last = None
         self.nbytes -= frozen.nbytes
         self.mutating = True
 
