@@ -174,7 +174,7 @@ func ParseControl(b []byte) (Control, error) {
 
 // ReadControl reads the page of a spool folder; ErrControlBusy asks to try again later.
 func ReadControl(spool string) (Control, error) {
-	f, err := openRegular(filepath.Join(spool, ControlName))
+	f, err := OpenRegular(filepath.Join(spool, ControlName))
 	if err != nil {
 		return Control{}, fmt.Errorf("reading control page: %w", err)
 	}

@@ -84,10 +84,10 @@ func FuzzNotes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var n Notes
-		n.add(b)
+		n.Add(b)
 		for _, note := range every(n) {
 			var again Notes
-			again.add(EncodeNote(note))
+			again.Add(EncodeNote(note))
 			if !contains(again, note) {
 				t.Fatalf("%+v became %+v", note, again)
 			}

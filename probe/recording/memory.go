@@ -46,7 +46,7 @@ func (m *Memory) Note(id StreamID, note json.RawMessage) error {
 	if err := m.declared(id); err != nil {
 		return err
 	}
-	m.streams[id-1].Notes.add(note)
+	m.streams[id-1].Notes.Add(note)
 	return nil
 }
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// add decodes one note into its list. A note that says something this version does not know is counted and left out; a
+// Add decodes one note into its list. A note that says something this version does not know is counted and left out; a
 // field of the wrong type is counted and left unknown, so that one odd value does not cost the rest of the note.
-func (n *Notes) add(raw []byte) {
+func (n *Notes) Add(raw []byte) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil || fields == nil {
 		n.Bad++

@@ -10,7 +10,7 @@ import (
 
 func decodeNotes(lines ...string) (n Notes) {
 	for _, l := range lines {
-		n.add([]byte(l))
+		n.Add([]byte(l))
 	}
 	return n
 }
@@ -18,7 +18,7 @@ func decodeNotes(lines ...string) (n Notes) {
 func TestNotesSurviveEncoding(t *testing.T) {
 	var got Notes
 	for _, n := range sampleNotes {
-		got.add(EncodeNote(n))
+		got.Add(EncodeNote(n))
 	}
 	if got.Bad != 0 || got.Unknown != 0 {
 		t.Fatalf("bad %d, unknown %d", got.Bad, got.Unknown)

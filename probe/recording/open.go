@@ -111,7 +111,7 @@ const (
 // readManifest reads the manifest if there is one. One that cannot be understood is bad, not an error: the segments beside
 // it may be good. Only a later format is refused.
 func readManifest(dir string) (Manifest, manifestState, error) {
-	f, err := openRegular(filepath.Join(dir, manifestName))
+	f, err := OpenRegular(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Manifest{}, manifestNone, nil
 	}

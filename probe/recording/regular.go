@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// openRegular opens a regular file for reading. A link is not followed, and opening a FIFO does not wait for its writer:
-// what stands in a spool or a recording was put there by someone else.
-func openRegular(path string) (*os.File, error) {
+// OpenRegular opens a regular file for reading and refuses everything else: what stands in a spool or a recording was put
+// there by someone else. A link is not followed, and opening a FIFO does not wait for its writer.
+func OpenRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

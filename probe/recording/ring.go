@@ -64,7 +64,7 @@ func (r *Ring) acquire() error {
 	if r.f != nil {
 		return nil
 	}
-	f, err := openRegular(r.path)
+	f, err := OpenRegular(r.path)
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func drainBoth(t *testing.T, r *Ring, live bool) {
 		t.Fatal(err)
 	}
 	for _, note := range notes {
-		n.add(note)
+		n.Add(note)
 	}
 	if _, err := r.Totals(); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func openSegments(m Manifest, paths []string) (*segments, error) {
 
 // indexFile reads the declarations and notes of one segment. What is no segment at all is counted.
 func (s *segments) indexFile(path string) error {
-	f, err := openRegular(path)
+	f, err := OpenRegular(path)
 	if err != nil {
 		s.found.BadFiles++
 		return nil
@@ -129,7 +129,7 @@ func (s *segments) note(id StreamID, body []byte) {
 		s.found.Undeclared++
 		return
 	}
-	s.streams[i].Notes.add(body)
+	s.streams[i].Notes.Add(body)
 	s.kept += len(body)
 }
 
@@ -147,7 +147,7 @@ func (s *segments) Scan(visit func(StreamID, []Record) error) error {
 	s.scanned = Damage{}
 	var buf []byte
 	for _, part := range s.files {
-		f, err := openRegular(part.path)
+		f, err := OpenRegular(part.path)
 		if err != nil {
 			return fmt.Errorf("scanning recording: %w", err)
 		}

@@ -77,7 +77,7 @@ func (s *spool) addNotes(r *Ring, n *Notes) error {
 		return err
 	}
 	for _, note := range notes {
-		n.add(note)
+		n.Add(note)
 	}
 	n.Bad += r.BadNotes()
 	totals, err := r.Totals()

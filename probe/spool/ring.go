@@ -1,0 +1,169 @@
+package spool
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// ring is one process's ring on its way into the sink.
+type ring struct {
+	pid    int
+	ticks  uint64
+	path   string
+	reader *recording.Ring // nil until it could be opened
+
+	id       recording.StreamID // 0 until declared in the sink
+	header   recording.RingHeader
+	checked  uint64 // ns, when the process was last looked for
+	failures int    // polls in a row in which it could not be read
+	paired   uint64 // monotonic time of the newest clock note in the sink
+	told     recording.LostNote
+	toldAt   uint64 // ns
+	view     view
+}
+
+// rank orders the polls: training processes first.
+func (r *ring) rank() int {
+	if r.reader != nil && r.reader.Declaration().Producer == recording.ProducerMain {
+		return 0
+	}
+	return 1
+}
+
+// mayRecover reports whether an unreadable ring should be tried again: it may still be in the making.
+func (r *ring) mayRecover(err error) bool {
+	r.failures++
+	return errors.Is(err, recording.ErrNotReady) || r.failures < ringTries && !errors.Is(err, recording.ErrNewer) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// pollRing reads what is new: the live view even when the sink is broken, then notes and records.
+func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
+	if err := d.open(r); err != nil {
+		return err
+	}
+	h, err := r.reader.Header()
+	if err != nil {
+		return err
+	}
+	totals, err := r.reader.Totals()
+	if err != nil {
+		return err
+	}
+	r.failures = 0
+	r.header = h
+	r.view.update(now, h, totals)
+	notes, err := r.reader.Notes()
+	if err != nil {
+		return err
+	}
+	r.view.notes(notes)
+	if err := d.drain(r, notes, ended); err != nil {
+		return err
+	}
+	d.tellLost(r, now, ended)
+	if ended {
+		d.end(r, totals)
+	}
+	return nil
+}
+
+// open opens the ring the first time it can be.
+func (d *Drainer) open(r *ring) error {
+	if r.reader != nil {
+		return nil
+	}
+	reader, err := recording.OpenRing(r.path)
+	if err != nil {
+		return err
+	}
+	r.reader = reader
+	if reader.Declaration().Producer == recording.ProducerMain {
+		d.counts.Mains++
+	} else {
+		d.counts.Workers++
+	}
+	return nil
+}
+
+// drain hands notes and records to the sink. Only an error of the ring is returned; the sink's is kept.
+func (d *Drainer) drain(r *ring, notes []json.RawMessage, ended bool) error {
+	if d.declare(r); d.sinkErr != nil {
+		return nil
+	}
+	for _, note := range notes {
+		d.note(r, note)
+	}
+	read := r.reader.Drain
+	if ended {
+		read = r.reader.Finish
+	}
+	err := read(func(records []recording.Record) error {
+		d.keep(d.sink.Records(r.id, records))
+		return d.sinkErr
+	})
+	if d.sinkErr != nil {
+		return nil
+	}
+	return err
+}
+
+func (d *Drainer) declare(r *ring) {
+	if r.id != 0 || d.sinkErr != nil {
+		return
+	}
+	id, err := d.sink.Declare(r.reader.Declaration())
+	d.keep(err)
+	r.id = id
+}
+
+// note writes one note and remembers the newest clock pair.
+func (d *Drainer) note(r *ring, note json.RawMessage) {
+	if d.sinkErr != nil {
+		return
+	}
+	var pair struct {
+		Note      string
+		Monotonic uint64
+	}
+	if json.Unmarshal(note, &pair) == nil && pair.Note == "clock" {
+		r.paired = max(r.paired, pair.Monotonic)
+	}
+	d.keep(d.sink.Note(r.id, note))
+}
+
+// keep remembers the first error of the sink.
+func (d *Drainer) keep(err error) {
+	if d.sinkErr == nil {
+		d.sinkErr = err
+	}
+}
+
+// tellEvery is how often, in ns, a lost note may be written while a ring lives. The notes of a ring add up.
+const tellEvery = 60e9
+
+// tellLost notes what was lost since the last lost note: at the end always, so that a recording can tell "nothing was lost"
+// from "nobody counted", before that only when there is something to tell.
+func (d *Drainer) tellLost(r *ring, now uint64, ended bool) {
+	total := recording.LostNote{Records: r.reader.Lost(), Torn: r.reader.Torn()}
+	fresh := recording.LostNote{Records: total.Records - r.told.Records, Torn: total.Torn - r.told.Torn}
+	if !ended && (fresh == recording.LostNote{} || r.toldAt != 0 && now-r.toldAt < tellEvery) {
+		return
+	}
+	r.told, r.toldAt = total, now
+	d.counts.Lost += fresh.Records
+	d.counts.Torn += fresh.Torn
+	d.note(r, recording.EncodeNote(fresh))
+}
+
+// end writes what is known only at the end of a ring: the sums of its loaders, and its newest clock pair.
+func (d *Drainer) end(r *ring, totals [recording.RingTotalSlots]recording.Totals) {
+	for _, sums := range recording.SumsOf(totals) {
+		d.note(r, recording.EncodeNote(sums))
+	}
+	if r.header.Monotonic > r.paired {
+		d.note(r, recording.EncodeNote(recording.ClockNote{Monotonic: r.header.Monotonic, Realtime: r.header.Realtime}))
+	}
+}

@@ -1,0 +1,66 @@
+package spool
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Seen is a Python process in which the hook's sitecustomize ran, whether or not it made a ring.
+type Seen struct {
+	PID     int
+	Refused string // why no ring could be had, "" if none was refused
+}
+
+const (
+	seenPrefix = "seen-"
+	maxSeen    = 1 << 16
+	maxRefusal = 1 << 10 // bytes
+)
+
+func isSeen(name string) bool { _, ok := seenPID(name); return ok }
+
+func seenPID(name string) (int, bool) {
+	text, ok := strings.CutPrefix(name, seenPrefix)
+	pid, err := strconv.Atoi(text)
+	return pid, ok && err == nil && pid > 0 && strconv.Itoa(pid) == text
+}
+
+// ReadSeen lists the Python processes the hook ran in, in the order of their file names.
+func ReadSeen(dir string) ([]Seen, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing hooked processes: %w", err)
+	}
+	var seen []Seen
+	for _, e := range entries {
+		if pid, ok := seenPID(e.Name()); ok && len(seen) < maxSeen {
+			seen = append(seen, Seen{PID: pid, Refused: refusal(filepath.Join(dir, e.Name()))})
+		}
+	}
+	return seen, nil
+}
+
+// refusal returns the last line of the file that says why there is no ring.
+func refusal(path string) (why string) {
+	f, err := recording.OpenRegular(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRefusal))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(strings.ToValidUTF8(string(text), "?")) {
+		if reason, ok := strings.CutPrefix(strings.TrimSpace(line), "refused: "); ok {
+			why = reason
+		}
+	}
+	return why
+}

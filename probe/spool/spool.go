@@ -1,0 +1,240 @@
+// Package spool finds the rings of a running job and drains them into a recording.
+//
+// It decides which process has ended, and when a ring is read for the last time; what a ring's bytes mean is decided by
+// package recording. A ring that cannot be read is counted and left alone: it never ends the drain, and the job never
+// notices. Nothing here waits, sleeps or reads a clock: [Drainer.Poll] is called with the time.
+//
+// Read [Drainer] and [Process] first.
+package spool
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Options of a Drainer. The zero value is the default.
+type Options struct {
+	// MaxRings bounds the rings followed at once; further ones wait until others end. 0 = 4096.
+	MaxRings int
+	// MaxOpen bounds the files kept open between two polls. 0 = 256.
+	MaxOpen int
+	// Remove deletes a ring once it was read to its end. A job that starts workers every epoch would otherwise fill the
+	// memory its spool lies in. Only the agent that made the spool may ask for it.
+	Remove bool
+	// Alive reports whether the process with this pid and start time (clock ticks since boot) runs. nil looks into /proc.
+	Alive func(pid int, startTicks uint64) bool
+}
+
+const (
+	rescanEvery = 1e9 // ns between two readings of the folder in which nothing seems to have changed
+	aliveEvery  = 1e9 // ns between two looks at whether a process lives
+	ringTries   = 3   // polls in which a ring may be unreadable before it is given up
+)
+
+// Drainer follows the rings of one spool folder. It is for one goroutine.
+type Drainer struct {
+	dir     string
+	sink    recording.Sink
+	options Options
+
+	rings   map[string]*ring // followed, by file name
+	done    map[string]bool  // read to their end or given up
+	scanned uint64           // ns, when the folder was last read; 0 = never
+	modTime int64            // of the folder at that time
+	waiting int              // rings not followed because of MaxRings
+	counts  Counts
+	sinkErr error
+}
+
+// Counts says what a Drainer found so far.
+type Counts struct {
+	Mains   int // rings of training processes
+	Workers int // rings of worker processes
+	Ended   int // rings read to their end
+	Bad     int // files named like a ring that could not be read
+	Waiting int // rings not followed yet: MaxRings are
+	Seen    int // Python processes in which the hook's sitecustomize ran
+	Lost    uint64
+	Torn    uint64
+	LastBad error // why the last bad ring was
+}
+
+// Watch returns a Drainer of the rings in dir, now and later, into sink. The folder need not exist yet.
+func Watch(dir string, sink recording.Sink, o Options) *Drainer {
+	o.MaxRings = cmp.Or(o.MaxRings, 4096)
+	o.MaxOpen = cmp.Or(o.MaxOpen, 256)
+	if o.Alive == nil {
+		o.Alive = processLives
+	}
+	return &Drainer{dir: dir, sink: sink, options: o, rings: map[string]*ring{}, done: map[string]bool{}}
+}
+
+// Poll takes everything new out of the spool. now is CLOCK_MONOTONIC in ns. The error is the sink's, or that the folder
+// cannot be read; after an error of the sink the live view goes on, because the job does.
+func (d *Drainer) Poll(now uint64) error { return d.poll(now, false) }
+
+// Finish drains every ring for the last time, whether or not its process seems to live: the job is over.
+func (d *Drainer) Finish(now uint64) error { return d.poll(now, true) }
+
+func (d *Drainer) poll(now uint64, last bool) error {
+	err := d.discover(now, last)
+	d.followAll(now, last)
+	for last && d.waiting > 0 && err == nil { // those that waited for a place
+		err = d.discover(now, last)
+		d.followAll(now, last)
+	}
+	d.releaseSome()
+	return errors.Join(d.sinkErr, err)
+}
+
+func (d *Drainer) followAll(now uint64, last bool) {
+	for _, name := range d.names() {
+		d.follow(name, now, last)
+	}
+}
+
+// names returns the followed rings in a fixed order: main processes first, so that their loaders are known before the
+// workers' batches.
+func (d *Drainer) names() []string {
+	names := make([]string, 0, len(d.rings))
+	for name := range d.rings {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.rings[a].rank(), d.rings[b].rank()), cmp.Compare(a, b))
+	})
+	return names
+}
+
+// discover reads the folder if it may have changed and starts to follow the rings that are new.
+func (d *Drainer) discover(now uint64, last bool) error {
+	info, err := os.Stat(d.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("watching spool: %w", err)
+	}
+	changed := info.ModTime().UnixNano() != d.modTime
+	if !changed && !last && d.waiting == 0 && d.scanned != 0 && now-d.scanned < rescanEvery {
+		return nil
+	}
+	d.scanned, d.modTime = now, info.ModTime().UnixNano()
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return fmt.Errorf("watching spool: %w", err)
+	}
+	d.adopt(entries)
+	return nil
+}
+
+// adopt follows the rings among the entries that are neither followed nor done, and forgets those that were removed.
+func (d *Drainer) adopt(entries []os.DirEntry) {
+	there := make(map[string]bool, len(entries))
+	d.waiting, d.counts.Seen = 0, 0
+	for _, e := range entries {
+		name := e.Name()
+		if isSeen(name) {
+			d.counts.Seen++
+		}
+		pid, ticks, ok := recording.ParseRingName(name)
+		if !ok {
+			continue
+		}
+		there[name] = true
+		switch {
+		case d.done[name] || d.rings[name] != nil:
+		case len(d.rings) >= d.options.MaxRings:
+			d.waiting++
+		default:
+			d.rings[name] = &ring{pid: pid, ticks: ticks, path: filepath.Join(d.dir, name), view: newView()}
+		}
+	}
+	for name := range d.done {
+		if !there[name] {
+			delete(d.done, name)
+		}
+	}
+}
+
+// follow polls one ring, and ends it when its process has ended or it turned out to be no ring.
+func (d *Drainer) follow(name string, now uint64, last bool) {
+	r := d.rings[name]
+	ended := last || d.hasEnded(r, now)
+	err := d.pollRing(r, now, ended)
+	switch {
+	case err == nil && !ended:
+		return
+	case err == nil:
+		d.counts.Ended++
+	case !ended && r.mayRecover(err):
+		return
+	default:
+		d.counts.Bad++
+		d.counts.LastBad = err
+	}
+	d.drop(name, r, err == nil)
+}
+
+// hasEnded reports whether the process has closed its ring or is gone. It is asked before the ring is read, so that a last
+// record written just before the end is seen.
+func (d *Drainer) hasEnded(r *ring, now uint64) bool {
+	if r.header.State == recording.RingClosed {
+		return true
+	}
+	if r.checked != 0 && now-r.checked < aliveEvery {
+		return false
+	}
+	r.checked = now
+	return !d.options.Alive(r.pid, r.ticks)
+}
+
+// drop stops following a ring.
+func (d *Drainer) drop(name string, r *ring, whole bool) {
+	if r.reader != nil {
+		r.reader.Close()
+	}
+	if whole && d.options.Remove && d.sinkErr == nil && os.Remove(r.path) == nil {
+		delete(d.rings, name)
+		return
+	}
+	d.done[name] = true
+	delete(d.rings, name)
+}
+
+// releaseSome closes files while more are open than may be. Those of workers go first; they are opened again at the next
+// poll.
+func (d *Drainer) releaseSome() {
+	if len(d.rings) <= d.options.MaxOpen {
+		return
+	}
+	for i, name := range d.names() {
+		if r := d.rings[name]; r.reader != nil && i >= d.options.MaxOpen {
+			r.reader.Release()
+		}
+	}
+}
+
+// Counts returns what was found so far.
+func (d *Drainer) Counts() Counts {
+	c := d.counts
+	c.Waiting = d.waiting
+	return c
+}
+
+// Close closes the files. The rings stay.
+func (d *Drainer) Close() error {
+	for _, r := range d.rings {
+		if r.reader != nil {
+			r.reader.Close()
+		}
+	}
+	return nil
+}
