@@ -114,7 +114,8 @@ type Loader struct {
 	WaitSeconds       float64                    `json:"wait_seconds"`
 	BuildSeconds      Est                        `json:"build_seconds_per_batch"` // wall, in one worker
 	SoloBuildSeconds  Est                        `json:"solo_build_seconds_per_batch"`
-	CPUSeconds        Ratio                      `json:"cpu_seconds_per_batch"`
+	CPUSeconds        Ratio                      `json:"cpu_seconds_per_batch"`         // of the building thread: build = CPU + run queue + off CPU
+	ProcessCPUSeconds Ratio                      `json:"process_cpu_seconds_per_batch"` // helper threads included
 	RunQueueSeconds   Ratio                      `json:"runq_seconds_per_batch"`
 	OffCPUSeconds     Ratio                      `json:"off_cpu_seconds_per_batch"`
 	CollateSeconds    Ratio                      `json:"collate_seconds_per_batch"`

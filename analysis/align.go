@@ -1,0 +1,126 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/datawait/datawait/analysis/ledger"
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
+)
+
+// rank is a training process and what the passes found out about it.
+type rank struct {
+	*load.Rank
+	device *device // nil if it runs on no GPU that was watched
+	joined stat.Grade
+
+	trains  map[uint16]bool // loaders that feed training
+	byFetch bool            // no optimizer step was seen: a step is one fetch
+	primary uint16          // with byFetch: the loader whose fetches are counted
+	noGrad  bool            // it never fetches with autograd on: such fetches are training, not validation
+	live    spans           // when it trained as it always does
+	begun   int64           // live training: first sign to last
+	ended   int64
+	steady  steadyState
+}
+
+// device is a watched GPU and the ranks that use it.
+type device struct {
+	*load.GPU
+	ranks []*rank
+	grade stat.Grade
+	lag   int64 // its counters run this much late; they are shifted back already
+	books ledger.Totals
+}
+
+// align finds the GPU of every rank: by UUID, else as the only device there is, else in the order of local ranks.
+func (r *run) align() {
+	for _, node := range r.job.Nodes {
+		devices := make([]*device, 0, len(node.GPUs))
+		for _, g := range node.GPUs {
+			devices = append(devices, &device{GPU: g, grade: gradeOf(g)})
+		}
+		ranks := r.of(node)
+		for _, k := range ranks {
+			k.device, k.joined = match(k, ranks, devices)
+			if k.device != nil {
+				k.device.ranks = append(k.device.ranks, k)
+				k.device.grade = stat.Worse(k.device.grade, k.joined)
+			}
+		}
+		r.devices = append(r.devices, devices...)
+		r.ranked = append(r.ranked, ranks...)
+	}
+	slices.SortStableFunc(r.ranked, func(a, b *rank) int { return cmp.Compare(a.Number, b.Number) })
+	r.observed()
+	for _, d := range r.devices {
+		d.unskew()
+	}
+}
+
+func (r *run) of(node *load.Node) (ranks []*rank) {
+	for _, k := range r.job.Ranks {
+		if k.Node == node {
+			ranks = append(ranks, &rank{Rank: k, joined: stat.GradeA})
+		}
+	}
+	return ranks
+}
+
+// match returns the device of a rank and how sure that is.
+func match(k *rank, ranks []*rank, devices []*device) (*device, stat.Grade) {
+	if uuid := k.Declaration.GPUUUID; uuid != nil && *uuid != "" {
+		for _, d := range devices {
+			if same(*uuid, d.Note.UUID) {
+				return d, stat.GradeA
+			}
+		}
+	}
+	if len(devices) == 1 && (len(ranks) == 1 || emulated(devices[0])) {
+		return devices[0], stat.GradeA
+	}
+	if local := k.Declaration.LocalRank; local != nil && *local >= 0 && *local < len(devices) {
+		return devices[*local], stat.GradeC
+	}
+	if k.Number >= 0 && k.Number < len(devices) && len(ranks) <= len(devices) && k.Declaration.LocalRank == nil {
+		return devices[k.Number], stat.GradeC
+	}
+	return nil, stat.GradeC
+}
+
+// same compares UUIDs: PyTorch leaves out the prefix that NVML writes.
+func same(a, b string) bool {
+	strip := func(s string) string { return strings.ToLower(strings.TrimPrefix(s, "GPU-")) }
+	return a != "" && strip(a) == strip(b)
+}
+
+func emulated(d *device) bool {
+	return d.Note.Emulated || len(d.Windows) > 0 && d.Windows[0].Emulated
+}
+
+func gradeOf(g *load.GPU) stat.Grade {
+	switch stat.Grade(g.Note.Grade) {
+	case stat.GradeA:
+		return stat.GradeA
+	case stat.GradeC:
+		return stat.GradeC
+	}
+	return stat.GradeB
+}
+
+// observed finds the first and last moment of the job on the common clock.
+func (r *run) observed() {
+	first := true
+	for _, n := range r.job.Nodes {
+		if n.Begin == load.Unknown {
+			continue
+		}
+		begin, end := n.Begin+n.Shift, n.End+n.Shift
+		if first {
+			r.begin, r.end, first = begin, end, false
+		}
+		r.begin, r.end = min(r.begin, begin), max(r.end, end)
+	}
+}

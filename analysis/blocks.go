@@ -1,0 +1,164 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"github.com/datawait/datawait/analysis/baseline"
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// baseline hands the blocks of the cached-data test to its judge.
+func (r *run) baseline() {
+	blocks := r.blocks()
+	skipped := r.skippedLegs()
+	if len(blocks) == 0 {
+		return
+	}
+	o := baseline.Judge(blocks, r.setup())
+	b := &Baseline{Legs: map[string]Leg{}, Ceiling: o.Ceiling, SavedSeconds: o.Saved, CopyShare: o.Copy, InterferenceShare: o.Interference,
+		UnexplainedShare: o.Unexplained, Pairs: o.Pairs, Conclusion: o.Conclusion, Why: o.Why, Skipped: []SkippedLeg{}}
+	for name, leg := range o.Legs {
+		b.Legs[name] = Leg{StepSeconds: leg.Seconds, SMActiveRatio: leg.SM, Blocks: leg.Blocks, Steps: leg.Steps}
+	}
+	for _, s := range o.Skipped {
+		b.Skipped = append(b.Skipped, SkippedLeg{Leg: s.Leg, Reason: s.Reason})
+	}
+	b.Skipped = append(b.Skipped, skipped...)
+	r.out.Baseline = b
+}
+
+// setup says what the judge must know of the job's devices.
+func (r *run) setup() baseline.Setup {
+	s := baseline.Setup{Grade: stat.GradeA}
+	for _, k := range r.ranked {
+		if k.device != nil || k.Exposures > 0 || k.Declaration.GPUUUID != nil {
+			s.Device = true
+		}
+		s.Emulated = s.Emulated || k.Emulated
+		if k.device != nil {
+			s.Emulated = s.Emulated || emulated(k.device)
+			s.Grade = stat.Worse(s.Grade, k.device.grade)
+			s.Counters = k.device.counters()
+		}
+	}
+	return s
+}
+
+// blocks joins the ranks' accounts of each block: the mean of their steps, void where it is void for one.
+func (r *run) blocks() []baseline.Block {
+	all := map[uint32]*baseline.Block{}
+	ranks := map[uint32]float64{}
+	for _, k := range r.ranked {
+		for i := range k.Blocks {
+			b := &k.Blocks[i]
+			j := all[b.Block]
+			if j == nil {
+				j = &baseline.Block{Number: int(b.Block), Leg: recording.Leg(b.Ref), DeviceTimed: true}
+				all[b.Block] = j
+			}
+			if !k.join(j, b) {
+				continue
+			}
+			ranks[b.Block]++
+		}
+	}
+	var blocks []baseline.Block
+	for number, b := range all {
+		if n := ranks[number]; n > 0 {
+			b.Seconds /= n
+			b.Wait /= n
+			b.Exposed /= n
+		}
+		blocks = append(blocks, *b)
+	}
+	slices.SortFunc(blocks, func(a, b baseline.Block) int { return a.Number - b.Number })
+	return blocks
+}
+
+// join adds one rank's block, and what its GPU did inside; false if it is void there.
+func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
+	leg := recording.Leg(b.Ref)
+	if !counted(b, leg) || leg != j.Leg {
+		j.Void = max(b.Reason, recording.VoidTooFewSteps)
+		return false
+	}
+	steps := float64(b.Steps)
+	j.Steps = max(j.Steps, int(b.Steps))
+	j.Seconds += float64(b.End-b.Begin) / 1e9 / steps
+	j.Wait += float64(b.Wait) / 1e9 / steps
+	j.Exposed += k.exposedIn(int64(b.Begin), int64(b.End)) / steps
+	j.DeviceTimed = j.DeviceTimed && b.Flags&recording.BlockDevice != 0
+	if k.device == nil {
+		return true
+	}
+	windows := k.device.Windows
+	for i := firstWindow(windows, int64(b.Begin)); i < len(windows) && windows[i].End <= int64(b.End); i++ {
+		w := &windows[i]
+		if w.Begin < int64(b.Begin) || w.Untrusted || w.SM != w.SM {
+			continue
+		}
+		seconds := float64(w.End-w.Begin) / 1e9
+		j.SM += float64(w.SM) * seconds
+		j.SMSeconds += seconds
+		j.Windows++
+	}
+	return true
+}
+
+// exposedIn is the exposed wait in seconds inside a stretch; NaN if any fetch there has no device clock.
+func (k *rank) exposedIn(begin, end int64) float64 {
+	i, _ := slices.BinarySearchFunc(k.Fetches, begin, func(f load.Fetch, t int64) int {
+		if f.Enter < t {
+			return -1
+		}
+		return 1
+	})
+	sum := int64(0)
+	for ; i < len(k.Fetches) && k.Fetches[i].Enter < end; i++ {
+		f := &k.Fetches[i]
+		if f.Upstream() {
+			continue
+		}
+		if f.Idle == load.Unknown {
+			return math.NaN()
+		}
+		sum += f.Idle
+	}
+	return float64(sum) / 1e9
+}
+
+func firstWindow(windows []load.Window, t int64) int {
+	i, _ := slices.BinarySearchFunc(windows, t, func(w load.Window, t int64) int {
+		if w.End <= t {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// skippedLegs lists what the test says it left out, each once.
+func (r *run) skippedLegs() (skipped []SkippedLeg) {
+	seen := map[SkippedLeg]bool{}
+	add := func(notes []recording.LegSkippedNote) {
+		for _, n := range notes {
+			s := SkippedLeg{Leg: n.Leg.String(), Reason: n.Reason}
+			if !seen[s] && len(skipped) < 64 {
+				seen[s] = true
+				skipped = append(skipped, s)
+			}
+		}
+	}
+	for _, n := range r.job.Nodes {
+		for i := range n.Notes {
+			add(n.Notes[i].LegsSkipped)
+		}
+	}
+	for _, k := range r.ranked {
+		add(k.Notes.LegsSkipped)
+	}
+	return skipped
+}

@@ -1,0 +1,145 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/datawait/datawait/analysis/ledger"
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// gpus writes every GPU's row: the ladder from allocated to tensor-active, over the same time that the ledger books.
+func (r *run) gpus() {
+	for _, d := range r.devices {
+		r.out.GPUs = append(r.out.GPUs, d.row())
+		r.out.Emulated = r.out.Emulated || emulated(d)
+	}
+	slices.SortStableFunc(r.out.GPUs, func(a, b GPU) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.UUID, b.UUID))
+	})
+}
+
+func (d *device) row() GPU {
+	g := GPU{UUID: d.Note.UUID, Name: d.Note.Name, Host: d.Node.Host, Source: d.Note.Source, Emulated: emulated(d),
+		GI: unit.None[int]("no MIG instance was reported"), CI: unit.None[int]("no MIG instance was reported"),
+		Grade: d.grade, AllocatedNS: d.books.Allocated, AccountsNS: map[string]int64{}, Holders: []string{}}
+	for _, a := range ledger.Accounts() {
+		g.AccountsNS[a.String()] = d.books.NS[a]
+	}
+	if d.books.WaitUpperBound > 0 {
+		g.WaitUpperBoundNS = unit.Some(d.books.WaitUpperBound)
+	} else {
+		g.WaitUpperBoundNS = unit.None[int64]("every wait has a device clock")
+	}
+	for _, k := range d.ranks {
+		g.Holders = append(g.Holders, fmt.Sprintf("rank %d (pid %d)", k.Number, k.Declaration.PID))
+	}
+	c := d.climb()
+	g.Coverage = quotient(float64(c.covered), float64(d.books.Allocated), "no time was allocated")
+	g.Untrusted = quotient(float64(c.untrusted), float64(c.windows), noWindow)
+	g.HeldRatio = quotient(c.held, c.heldKnown, "no source told who holds this GPU")
+	g.ResidentRatio = quotient(c.resident, c.residentKnown, noWindow)
+	g.TensorActiveRatio = quotient(c.tensor, c.tensorKnown, "tensor activity was not read")
+	g.SMActiveRatio = estimate(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), noActivity)
+	u := d.unmix()
+	g.SMActiveComputing, g.SMActiveWaiting = u.computing, u.waiting
+	return g
+}
+
+const (
+	noWindow   = "no counter window covers this GPU's allocated time"
+	noActivity = "SM activity was not read"
+)
+
+func worseIf(g stat.Grade, worse bool) stat.Grade {
+	if worse {
+		return stat.Worse(g, stat.GradeB)
+	}
+	return g
+}
+
+// counters names who read them.
+func (d *device) counters() string {
+	if emulated(d) {
+		return "emulated counters"
+	}
+	return cmp.Or(d.Note.Source, "GPU counters")
+}
+
+// ladder is what the windows in allocated time add up to.
+type ladder struct {
+	windows, untrusted      int
+	covered                 int64
+	held, heldKnown         float64
+	resident, residentKnown float64
+	tensor, tensorKnown     float64
+	sm                      *stat.Ratio
+	smCount                 int
+}
+
+// climb adds up the windows, each by the part of it that is allocated. Untrusted ones count as untrusted and as nothing else.
+func (d *device) climb() ladder {
+	c := ladder{sm: stat.Batch(max(1, len(d.Windows)/32))}
+	allocated := d.allocated()
+	for i := range d.Windows {
+		w := &d.Windows[i]
+		ns := float64(allocated.overlap(w.Begin, w.End))
+		if ns == 0 {
+			continue
+		}
+		c.windows++
+		if w.Known {
+			c.heldKnown += ns
+			if w.Holds {
+				c.held += ns
+			}
+		}
+		if w.Untrusted {
+			c.untrusted++
+			continue
+		}
+		known := false
+		sum := func(v float32, total, weight *float64) {
+			if v == v {
+				known = true
+				*total += float64(v) * ns
+				*weight += ns
+			}
+		}
+		sum(w.Resident, &c.resident, &c.residentKnown)
+		sum(w.Tensor, &c.tensor, &c.tensorKnown)
+		if w.SM == w.SM {
+			known = true
+			c.sm.Add(float64(w.SM)*ns, ns)
+			c.smCount++
+		}
+		if known {
+			c.covered += int64(ns)
+		}
+	}
+	return c
+}
+
+// allocated returns when the ledger counts this GPU's time.
+func (d *device) allocated() spans {
+	if d.Node.Begin == load.Unknown {
+		return nil
+	}
+	var all spans
+	for _, k := range d.ranks {
+		if k.TestBegan == load.Unknown {
+			continue
+		}
+		all = all.add(d.Node.Begin, k.TestBegan)
+		for _, s := range k.live {
+			if s.begin >= k.TestBegan {
+				all = all.add(s.begin, s.end)
+			}
+		}
+		return all
+	}
+	return all.add(d.Node.Begin, d.Node.End)
+}

@@ -1,0 +1,94 @@
+package analysis
+
+import (
+	"github.com/datawait/datawait/analysis/load"
+)
+
+// sent finds when the batch of a fetch was handed over by its worker. It is a table per loader and epoch, indexed by batch:
+// a map of seven million batches would cost more than everything else together.
+type sentTable struct {
+	epochs map[loaderEpoch]*sentEpoch
+	last   *sentEpoch
+	key    loaderEpoch
+}
+
+type loaderEpoch struct {
+	loader uint16
+	epoch  uint32
+}
+
+type sentEpoch struct {
+	low, high uint32 // batches seen
+	n         int
+	times     []int64 // by batch − low; load.Unknown where none
+}
+
+// sent indexes the batches that worker processes built for training. A batch built by the training thread itself is not handed over.
+func (k *rank) sent() *sentTable {
+	t := &sentTable{epochs: map[loaderEpoch]*sentEpoch{}}
+	k.each(func(e *sentEpoch, b *load.Batch) {
+		if e.n == 0 {
+			e.low, e.high = b.Index, b.Index
+		}
+		e.low, e.high = min(e.low, b.Index), max(e.high, b.Index)
+		e.n++
+	}, t)
+	for key, e := range t.epochs {
+		size := int64(e.high) - int64(e.low) + 1
+		if size > 8*int64(e.n)+1024 { // numbers that no loader gives: a damaged or hostile recording
+			delete(t.epochs, key)
+			continue
+		}
+		e.times = make([]int64, size)
+		for i := range e.times {
+			e.times[i] = load.Unknown
+		}
+	}
+	t.last = nil
+	k.each(func(e *sentEpoch, b *load.Batch) {
+		if e.times != nil {
+			e.times[b.Index-e.low] = b.Sent
+		}
+	}, t)
+	return t
+}
+
+func (k *rank) each(visit func(*sentEpoch, *load.Batch), t *sentTable) {
+	for _, l := range k.Loaders {
+		if !k.trains[l.ID] {
+			continue
+		}
+		for _, builds := range l.Builds {
+			if builds.Worker < 0 && builds.PID == k.Declaration.PID {
+				continue
+			}
+			for i := range builds.Batches {
+				b := &builds.Batches[i]
+				visit(t.at(loaderEpoch{l.ID, b.Epoch}, true), b)
+			}
+		}
+	}
+}
+
+func (t *sentTable) at(key loaderEpoch, create bool) *sentEpoch {
+	if t.last != nil && t.key == key {
+		return t.last
+	}
+	e := t.epochs[key]
+	if e == nil && create {
+		e = &sentEpoch{}
+		t.epochs[key] = e
+	}
+	t.last, t.key = e, key
+	return e
+}
+
+// of returns when the batch of f was sent.
+func (t *sentTable) of(f *load.Fetch) (int64, bool) {
+	e := t.at(loaderEpoch{f.Loader, f.Epoch}, false)
+	if e == nil || e.times == nil || f.Batch < e.low || f.Batch > e.high {
+		return 0, false
+	}
+	sent := e.times[f.Batch-e.low]
+	return sent, sent != load.Unknown && sent <= f.Exit
+}

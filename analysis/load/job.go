@@ -1,0 +1,205 @@
+// Package load folds recordings into what the analysis reads: one [Job] with a timeline per training process, the batches its
+// workers built, and the counter windows of every GPU and host.
+//
+// It decides which process is a rank, which worker built for which loader and which records cannot be true. It draws no
+// conclusion from any of them. Times stay nanoseconds of their node's monotonic clock; [Node.Shift] leads to a common one.
+// Records that contradict themselves (an end before its begin, a time no clock can show) are left out and counted in
+// [Job.Bad]: a recording may begin and end in the middle of everything, and may be damaged or hostile.
+//
+// Read [Job] and [Rank] first.
+package load
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Unknown is a time, duration or count that was not recorded. Every known one is ≥ 0.
+const Unknown int64 = -1
+
+// Job is everything that was recorded of one job.
+type Job struct {
+	Nodes   []*Node
+	Ranks   []*Rank // by number, then restart, then begin
+	Others  []*Rank // main processes that are no rank: children of a rank which inherited its environment
+	Damage  recording.Damage
+	Records uint64 // read, of any kind
+	Bad     uint64 // left out because they contradict themselves
+	Orphans uint64 // batches of workers that no loader claims
+}
+
+// Node is one host's part of the recording.
+type Node struct {
+	Index    int
+	Host     string
+	Manifest recording.Manifest
+	Begin    int64 // first and last time seen, or told by the manifest; Unknown in an empty recording
+	End      int64
+	Shift    int64 // add it to a time of this node to get the common clock
+	Drift    int64 // ns by which this node's clock pairs disagree with one another; Unknown with fewer than two
+	GPUs     []*GPU
+	Usage    Host
+	Notes    []recording.Notes // of its agent streams
+}
+
+// GPU is one device of a node and its counter windows, ordered and disjoint.
+type GPU struct {
+	Node    *Node
+	Note    recording.GPUNote
+	Windows []Window
+}
+
+// Window is one counter window; NaN is a counter that was not read.
+type Window struct {
+	Begin, End                        int64
+	SM, Resident, Tensor, DRAM, Copy  float32 // 0–1
+	Power, Clock, Memory              float32 // W, Hz, bytes
+	Emulated, Untrusted, Known, Holds bool    // Known: it is known whether a process Holds the device
+}
+
+// Rank is one training process.
+type Rank struct {
+	Node        *Node
+	Declaration recording.Declaration
+	Number      int // declared, else by order of appearance
+	Begin, End  int64
+	Fetches     []Fetch // ordered by Enter
+	Steps       []Step  // ordered by End; only those of the training thread
+	Iterators   []Iterator
+	Marks       []Mark
+	Blocks      []recording.Block
+	Loaders     []*Loader // ordered by ID
+	Notes       recording.Notes
+	Exposures   int    // device-clock records that found their fetch
+	Emulated    bool   // its device clock is the emulated one
+	Parked      bool   // it waited to be ended
+	Finished    bool   // it ended by itself, normally
+	TestBegan   int64  // first sign of the cached-data test; Unknown if there was none
+	FetchCPU    int64  // Σ thread CPU inside next(), over the fetches that know it
+	Lost        uint64 // records overwritten before they were read
+
+	workers []recording.Worker
+	solos   []recording.Solo
+	cursor  int            // where the last device-clock record found its fetch
+	first   int            // rank order of appearance
+	threads map[uint32]int // fetches per thread
+}
+
+// Fetch is one next() on a loader.
+type Fetch struct {
+	Enter, Exit int64
+	Idle        int64 // device had nothing to run, the last part of the wait; Unknown without a device clock
+	Seq         uint32
+	Batch       uint32 // recording.Unknown32 if not known
+	Epoch       uint32
+	Step        uint32 // steps finished at Enter
+	Loader      uint16
+	Ready       uint16 // batches built and waiting at Enter; recording.Unknown16 if not known
+	Block       uint8  // of the cached-data test, 0 = none
+	Flags       uint8  // recording.Fetch…
+}
+
+// Wait is the time inside next().
+func (f *Fetch) Wait() int64 { return f.Exit - f.Enter }
+
+// Is reports whether any of the flags is set.
+func (f *Fetch) Is(flags uint8) bool { return f.Flags&flags != 0 }
+
+// Upstream reports a next() inside another or on another thread: time that the training thread does not wait.
+func (f *Fetch) Upstream() bool { return f.Is(recording.FetchNested | recording.FetchOffThread) }
+
+// Test reports a fetch that the cached-data test served or threw away.
+func (f *Fetch) Test() bool { return f.Is(recording.FetchCached | recording.FetchDiscarded) }
+
+// Delivered reports whether training got a batch from it.
+func (f *Fetch) Delivered() bool {
+	return !f.Is(recording.FetchEnd | recording.FetchError | recording.FetchDiscarded)
+}
+
+// Step is the end of one optimizer step.
+type Step struct {
+	End    int64
+	CPU    int64  // the thread's CPU clock at End; Unknown if not read
+	Number uint32 // steps so far, from 1
+	Thread uint32
+}
+
+// Iterator is a loader's iterator being made.
+type Iterator struct {
+	Begin, End int64
+	Loader     uint16
+	Reset      bool // its workers were kept
+	Epoch      uint32
+	Workers    uint32
+	Length     uint32 // recording.Unknown32 if unsized
+	Prefetch   uint32 // recording.Unknown32 if none
+}
+
+// Mark is something with a name.
+type Mark struct {
+	Begin, End int64
+	Code       recording.MarkCode
+	Value      uint64
+}
+
+// Loader is one loader object of a rank.
+type Loader struct {
+	ID      uint16
+	Note    recording.LoaderNote // zero where the recording lacks it
+	Noted   bool
+	Builds  []*Builds // one per process that built for it
+	Solos   []recording.Solo
+	Sums    recording.SumsNote // totals that survive an overrun
+	Summed  bool
+	Fetches int // delivered to training or validation, as recorded
+}
+
+// Builds is what one process built for one loader.
+type Builds struct {
+	PID     int
+	Worker  int // 0 … W−1, −1 in the training process
+	Epoch   uint32
+	Threads int // it may use; 0 = unknown
+	Batches []Batch
+	Costs   Series // fields Cost…, one weight per batch
+}
+
+// Batch is one batch being built.
+type Batch struct {
+	Begin, End int64
+	Sent       int64 // Unknown if not seen
+	Index      uint32
+	Epoch      uint32
+}
+
+// Fields of Builds.Costs: means per batch.
+const (
+	CostWall       = iota // seconds
+	CostCPU               // seconds, of the building thread
+	CostProcessCPU        // seconds
+	CostRunQueue          // seconds
+	CostCollate           // seconds
+	CostBytes             // of its tensors
+	CostFiles
+	CostRequests
+	CostTensors
+	CostSamples
+	CostRChar       // bytes through read()
+	CostReadBytes   // bytes from a device
+	CostInvoluntary // context switches
+	CostFields      // how many there are
+)
+
+var nan = float32(math.NaN())
+
+// Workers returns how many workers were seen to build for the loader.
+func (l *Loader) Workers() int {
+	seen := map[int]bool{}
+	for _, b := range l.Builds {
+		if b.Worker >= 0 {
+			seen[b.Worker] = true
+		}
+	}
+	return len(seen)
+}

@@ -1,0 +1,236 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// workerStream takes the records of a worker process; which loader it built for is known only at the end.
+type workerStream struct {
+	node        *Node
+	declaration recording.Declaration
+	builds      *Builds
+	loader      uint16 // that its batches name, recording.Unknown16 in a PyTorch worker
+	bad         *uint64
+}
+
+func newWorkerStream(node *Node, s *recording.Stream, index int, bad *uint64) *workerStream {
+	rows := 1024
+	if index >= 64 { // workers made anew every epoch: many streams, few batches each
+		rows = 64
+	}
+	b := &Builds{PID: s.Declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, rows)}
+	if t := s.Declaration.Threads; t != nil {
+		b.Threads = *t
+	}
+	return &workerStream{node: node, declaration: s.Declaration, builds: b, loader: recording.Unknown16, bad: bad}
+}
+
+func (w *workerStream) take(records []recording.Record) {
+	for i := range records {
+		rec := &records[i]
+		switch rec.Kind() {
+		case recording.KindBatch:
+			if rec.Ref() != recording.Unknown16 {
+				w.loader = rec.Ref()
+			}
+			if !w.builds.batch(rec) {
+				*w.bad++
+			}
+		case recording.KindCost:
+			w.builds.cost(rec)
+		case recording.KindIO:
+			w.builds.io(rec)
+		}
+	}
+}
+
+// batch of a training process that builds its batches itself.
+func (m *mainFold) batch(rec *recording.Record) bool {
+	b := m.builds[rec.Ref()]
+	if b == nil {
+		b = &Builds{PID: m.rank.Declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap)}
+		m.builds[rec.Ref()] = b
+		l := m.rank.loader(rec.Ref())
+		l.Builds = append(l.Builds, b)
+	}
+	m.last = b
+	return b.batch(rec)
+}
+
+func (b *Builds) batch(rec *recording.Record) bool {
+	v := rec.Batch()
+	begin, end, ok := span(v.Begin, v.End)
+	if !ok {
+		return false
+	}
+	batch := Batch{Begin: begin, End: end, Sent: maybe(v.Sent), Index: v.Batch, Epoch: v.Resumes}
+	if batch.Sent != Unknown && batch.Sent < end {
+		batch.Sent = Unknown
+	}
+	b.Batches = append(b.Batches, batch)
+	if b.Worker < 0 && v.Worker != recording.Unknown32 {
+		b.Worker = int(v.Worker)
+	}
+	var costs [CostFields]float32
+	for i := range costs {
+		costs[i] = nan
+	}
+	costs[CostWall] = float32(float64(end-begin) / 1e9)
+	costs[CostSamples] = reading32(v.Samples)
+	b.Costs.add(begin, end, 1, costs[:]...)
+	return true
+}
+
+// cost adds what the batches before it cost. One COST for several batches (a training process that builds them itself reads
+// its counters seldom) is their mean, spread over as many of the readings as it covers.
+func (b *Builds) cost(rec *recording.Record) {
+	if b == nil || b.Costs.Len() == 0 {
+		return
+	}
+	v := rec.Cost()
+	n, tensors := 1.0, reading32(v.Tensors)
+	if v.Flags&recording.CostSeveral != 0 {
+		n, tensors = float64(min(max(v.Tensors, 1), 1<<20)), nan
+	}
+	per := func(x float32) float32 { return float32(float64(x) / n) }
+	for i := range b.Costs.lastReadings(n) {
+		s := b.Costs.from(i)
+		s[CostCPU], s[CostProcessCPU], s[CostRunQueue] = per(seconds(v.CPU)), per(seconds(v.ProcessCPU)), per(seconds(v.RunQueue))
+		s[CostCollate], s[CostBytes] = per(seconds(v.Collate)), per(reading(v.Bytes))
+		s[CostFiles], s[CostRequests] = per(reading32(v.Files)), per(reading32(v.Requests))
+		s[CostTensors] = tensors
+	}
+}
+
+// io adds the read counters of the batch before it.
+func (b *Builds) io(rec *recording.Record) {
+	if b == nil || b.Costs.Len() == 0 {
+		return
+	}
+	v := rec.IO()
+	s := b.Costs.from(0)
+	s[CostRChar], s[CostReadBytes], s[CostInvoluntary] = reading(v.RChar), reading(v.ReadBytes), reading(v.Involuntary)
+}
+
+// loader returns the rank's loader of that number, made when first asked for.
+func (r *Rank) loader(id uint16) *Loader {
+	for _, l := range r.Loaders {
+		if l.ID == id {
+			return l
+		}
+	}
+	l := &Loader{ID: id}
+	r.Loaders = append(r.Loaders, l)
+	return l
+}
+
+// joinWorkers gives every worker stream to the loader it built for.
+func (l *loading) joinWorkers() {
+	for _, r := range l.job.Others {
+		r.joinNotes()
+	}
+	for _, w := range l.workers {
+		if len(w.builds.Batches) == 0 {
+			continue
+		}
+		loader, epoch := l.claim(w)
+		if loader == nil {
+			l.job.Orphans += uint64(len(w.builds.Batches))
+			continue
+		}
+		w.builds.Epoch = epoch
+		for i := range w.builds.Batches {
+			w.builds.Batches[i].Epoch += epoch
+		}
+		loader.Builds = append(loader.Builds, w.builds)
+	}
+	for _, r := range l.job.Others {
+		slices.SortFunc(r.Loaders, func(a, b *Loader) int { return cmp.Compare(a.ID, b.ID) })
+	}
+}
+
+// claim finds the rank's WORKER record that names this process: the last one made before its first batch, for pids come again.
+// Builders outside PyTorch have none; their declaration names the parent, and their batches the loader.
+func (l *loading) claim(w *workerStream) (*Loader, uint32) {
+	var found *Loader
+	var epoch uint32
+	best := Unknown
+	first := w.builds.Batches[0].Begin
+	for _, r := range l.job.Others {
+		if r.Node != w.node {
+			continue
+		}
+		for _, rec := range r.workers {
+			t, ok := at(rec.T)
+			if !ok || int(rec.PID) != w.declaration.PID || found != nil && (t > first || t < best) {
+				continue
+			}
+			found, epoch, best = r.loader(rec.Ref), rec.Epoch, t
+			if rec.Worker < 1<<16 {
+				w.builds.Worker = int(rec.Worker)
+			}
+		}
+	}
+	if found != nil {
+		return found, epoch
+	}
+	for _, r := range l.job.Others {
+		if r.Node != w.node || r.Declaration.PID != w.declaration.Parent || w.declaration.Parent == 0 {
+			continue
+		}
+		if w.loader != recording.Unknown16 {
+			return r.loader(w.loader), 0
+		}
+		if watched := r.watched(); watched != nil {
+			return watched, 0
+		}
+	}
+	return nil, 0
+}
+
+// watched returns the rank's only loader that is not PyTorch's.
+func (r *Rank) watched() (only *Loader) {
+	for _, l := range r.Loaders {
+		if l.Note.Kind != "watch" {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = l
+	}
+	return only
+}
+
+// joinNotes gathers what is known of each loader of the rank.
+func (r *Rank) joinNotes() {
+	for _, n := range r.Notes.Loaders {
+		l := r.loader(n.Loader)
+		l.Note, l.Noted = n, true
+	}
+	for _, s := range r.Notes.Sums {
+		l := r.loader(s.Loader)
+		l.Sums, l.Summed = s, true
+	}
+	var l *Loader
+	for i := range r.Fetches {
+		f := &r.Fetches[i]
+		if l == nil || l.ID != f.Loader {
+			l = r.loader(f.Loader)
+		}
+		if f.Delivered() && !f.Test() && !f.Upstream() {
+			l.Fetches++
+		}
+	}
+	for _, it := range r.Iterators {
+		r.loader(it.Loader)
+	}
+	for _, s := range r.solos {
+		l := r.loader(s.Ref)
+		l.Solos = append(l.Solos, s)
+	}
+	slices.SortFunc(r.Loaders, func(a, b *Loader) int { return cmp.Compare(a.ID, b.ID) })
+}

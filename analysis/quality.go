@@ -1,0 +1,120 @@
+package analysis
+
+import (
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// quality says how far the numbers can be believed, and what it cost to get them.
+func (r *run) quality() {
+	q := &r.out.Quality
+	r.damage(q)
+	r.hook(q)
+	r.coverage(q)
+	q.Clock.ResidualSeconds = r.residual()
+	q.OwnCost = r.ownCost()
+	q.Warnings = append(q.Warnings, r.warnings()...)
+}
+
+func (r *run) damage(q *Quality) {
+	d := r.job.Damage
+	q.Damage = DamageReport{TornTails: int(d.TornTails), BadFrames: int(d.BadFrames), UnknownKinds: d.UnknownKinds, Torn: d.Torn, Lost: d.Lost}
+	for _, n := range r.job.Nodes {
+		if n.Manifest.Format != "" && !n.Manifest.EndedAt.IsKnown() {
+			q.Damage.Unfinished = true
+		}
+	}
+}
+
+func (r *run) hook(q *Quality) {
+	q.Hook = HookQuality{Records: r.job.Records, Dropped: r.job.Damage.Lost + r.job.Damage.Torn, Errors: []string{},
+		AddedSeconds: unit.None[float64]("not measured in this run")}
+	seen := map[string]bool{}
+	for _, k := range append(append([]*load.Rank{}, r.job.Ranks...), r.job.Others...) {
+		for _, m := range k.Marks {
+			q.Hook.Disabled = q.Hook.Disabled || m.Code == recording.MarkHookDisabled
+		}
+		for _, e := range k.Notes.HookErrors {
+			text := fmt.Sprintf("%s: %s", e.Where, e.Error)
+			if !seen[text] && len(q.Hook.Errors) < 32 {
+				seen[text] = true
+				q.Hook.Errors = append(q.Hook.Errors, text)
+			}
+		}
+	}
+}
+
+func (r *run) coverage(q *Quality) {
+	q.GPU.WindowSeconds = unit.None[float64](noWindow)
+	q.GPU.Coverage = unit.None[float64](noWindow)
+	var covered, allocated, length float64
+	windows := 0
+	for _, d := range r.devices {
+		c := d.climb()
+		covered += float64(c.covered)
+		allocated += float64(d.books.Allocated)
+		windows += len(d.Windows)
+		for i := range d.Windows {
+			length += float64(d.Windows[i].End - d.Windows[i].Begin)
+		}
+		if q.GPU.Why == "" {
+			q.GPU.Why = d.Note.Why
+		}
+	}
+	if windows > 0 {
+		q.GPU.WindowSeconds = unit.Some(length / float64(windows) / 1e9)
+		q.GPU.Coverage = quotient(covered, allocated, noWindow)
+	}
+	if len(r.devices) == 0 && q.GPU.Why == "" {
+		q.GPU.Why = "no GPU was watched"
+	}
+}
+
+// residual is how far clocks are known to disagree: the clock pairs of a node among themselves.
+func (r *run) residual() Ratio {
+	worst := load.Unknown
+	for _, n := range r.job.Nodes {
+		worst = max(worst, n.Drift)
+	}
+	if worst == load.Unknown {
+		return unit.None[float64]("fewer than two clock pairs were recorded")
+	}
+	return unit.Some(float64(worst) / 1e9)
+}
+
+// ownCost adds up what the agents' probes say of themselves.
+func (r *run) ownCost() OwnCost {
+	var cores, rss float64
+	any := false
+	for _, n := range r.job.Nodes {
+		for _, s := range n.Usage.Sources {
+			if sum, seconds := s.Sum(load.SourceCPU, nil); seconds > 0 {
+				cores, any = cores+sum/seconds, true
+			}
+			if sum, seconds := s.Sum(load.SourceRSS, nil); seconds > 0 {
+				rss += sum / seconds
+			}
+		}
+	}
+	if !any {
+		return OwnCost{unit.None[float64](noAgent), unit.None[float64](noAgent)}
+	}
+	return OwnCost{unit.Some(cores), unit.Some(rss)}
+}
+
+// warnings are sentences for whoever reads the report.
+func (r *run) warnings() (all []string) {
+	for _, n := range r.job.Nodes {
+		all = append(all, n.Manifest.Warnings...)
+	}
+	if r.job.Bad > 0 {
+		all = append(all, fmt.Sprintf("%d records contradict themselves and were left out", r.job.Bad))
+	}
+	if r.job.Orphans > 0 {
+		all = append(all, fmt.Sprintf("%d batches were built by workers that no loader claims", r.job.Orphans))
+	}
+	return all
+}

@@ -1,0 +1,113 @@
+package analysis
+
+import (
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// ranks writes every training process's row.
+func (r *run) ranks() {
+	for _, k := range r.ranked {
+		r.out.Ranks = append(r.out.Ranks, k.row())
+	}
+}
+
+const noSteady = "no steps outside epoch starts and warm-up were recorded"
+
+func (k *rank) row() Rank {
+	d := &k.Declaration
+	st := &k.steady
+	row := Rank{Rank: k.Number, Host: k.Node.Host, PID: d.PID, Steps: k.stepCount(), Ended: k.end(),
+		LocalRank: maybe(d.LocalRank, "the launcher did not say"),
+		Restart:   maybe(d.Restart, "the launcher did not say"),
+		GPUUUID:   unit.None[string]("it runs on no GPU that was watched"),
+	}
+	switch {
+	case d.GPUUUID != nil && *d.GPUUUID != "":
+		row.GPUUUID = unit.Some(*d.GPUUUID)
+	case k.device != nil && k.device.Note.UUID != "":
+		row.GPUUUID = unit.Some(k.device.Note.UUID)
+	}
+	row.DataWaitShare = quotient(float64(st.wait), float64(st.time), noSteady)
+	row.ExposedWaitShare = quotient(float64(st.idle), float64(st.time), noSteady)
+	if !st.seen() {
+		row.ExposedWaitShare = unit.None[float64](noDeviceClock)
+	}
+	row.MeanStepSeconds = quotient(float64(st.time)/1e9, float64(st.steps), noSteady)
+	row.MainCPUCores = k.mainCPU()
+	if st.steps == 0 {
+		row.DataWaitShare = k.totals()
+	}
+	return row
+}
+
+const noDeviceClock = "no device clock enclosed the fetches"
+
+// seen reports whether the device's clock enclosed nearly all of the wait.
+func (st *steadyState) seen() bool { return st.wait > 0 && float64(st.blind) <= 0.1*float64(st.wait) }
+
+func maybe[T any](p *T, why string) unit.Maybe[T] {
+	if p == nil {
+		return unit.None[T](why)
+	}
+	return unit.Some(*p)
+}
+
+// stepCount is how many steps the rank was seen to make.
+func (k *rank) stepCount() int {
+	if !k.byFetch {
+		return len(k.Steps)
+	}
+	n := 0
+	for i := range k.Fetches {
+		if f := &k.Fetches[i]; f.Loader == k.primary && k.training(f) && f.Delivered() {
+			n++
+		}
+	}
+	return n
+}
+
+// end says how the process ended.
+func (k *rank) end() string {
+	switch {
+	case k.Finished:
+		return "normally"
+	case k.Parked:
+		return "parked"
+	case k.Node.Manifest.EndedBy.IsKnown():
+		return "killed"
+	case k.Node.Manifest.Format != "" && k.Node.End-k.End < 5e9:
+		return "running"
+	}
+	return "unknown"
+}
+
+// mainCPU is the cores the training process used: as the agent saw it, workers apart; else its training thread alone.
+func (k *rank) mainCPU() Ratio {
+	if p := k.Node.Usage.Processes[uint32(k.Declaration.PID)]; p != nil && p.Role == recording.RoleMain {
+		sum, seconds := p.Usage.Sum(load.ProcessCPU, k.live.holds)
+		if seconds > 0 {
+			return unit.Some(sum / seconds)
+		}
+	}
+	st := &k.steady
+	if st.clocked == st.steps {
+		return quotient(float64(st.cpu), float64(st.time), noSteady)
+	}
+	return unit.None[float64]("its CPU time was not read")
+}
+
+// totals is the wait share from the totals that survive when the records of a ring were overwritten. They count every fetch,
+// epoch starts included.
+func (k *rank) totals() Ratio {
+	wait, between := 0.0, 0.0
+	for _, l := range k.Loaders {
+		if !l.Summed || l.Sums.NoGrad.Or(0) > 0 && l.Sums.NoGrad.Or(0) >= l.Sums.Fetches.Or(0) {
+			continue
+		}
+		wait += float64(l.Sums.WaitNS.Or(0))
+		between += float64(l.Sums.BetweenNS.Or(0))
+	}
+	return quotient(wait, wait+between, noSteady)
+}

@@ -1,0 +1,89 @@
+package analysis
+
+import (
+	"slices"
+
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// roles finds the loaders that feed training. A fetch with autograd off belongs to validation; a loader trains if steps are
+// made between the fetches of one of its iterators. Where no loader shows that (one batch per epoch; no optimizer was seen), the
+// busiest one trains.
+func (r *run) roles() {
+	for _, k := range r.ranked {
+		k.role()
+	}
+}
+
+// usage is how one loader was used by a rank.
+type usage struct {
+	delivered int
+	spans     bool // steps were made within one iterator
+	epoch     uint32
+	step      uint32
+}
+
+func (k *rank) role() {
+	grad := k.usages(func(f *load.Fetch) bool { return !f.Is(recording.FetchNoGrad) })
+	if len(grad) == 0 { // a job without gradients, such as inference, or one that fetches with autograd off
+		grad = k.usages(func(*load.Fetch) bool { return true })
+		k.noGrad = true
+	}
+	k.byFetch = len(k.Steps) < 2
+	k.trains = map[uint16]bool{}
+	busiest, most := uint16(0), 0
+	for _, id := range sorted(grad) {
+		u := grad[id]
+		if u.delivered > most {
+			busiest, most = id, u.delivered
+		}
+		if u.spans || k.byFetch {
+			k.trains[id] = true
+		}
+	}
+	k.primary = busiest
+	if len(k.trains) == 0 && most > 0 {
+		k.trains[busiest] = true
+	}
+}
+
+func (k *rank) usages(which func(*load.Fetch) bool) map[uint16]*usage {
+	all := map[uint16]*usage{}
+	for i := range k.Fetches {
+		f := &k.Fetches[i]
+		if f.Upstream() || f.Test() || !f.Delivered() || !which(f) {
+			continue
+		}
+		u := all[f.Loader]
+		if u == nil {
+			u = &usage{epoch: f.Epoch, step: f.Step}
+			all[f.Loader] = u
+		}
+		u.delivered++
+		if f.Epoch == u.epoch && f.Step != u.step {
+			u.spans = true
+		}
+		u.epoch, u.step = f.Epoch, f.Step
+	}
+	return all
+}
+
+func sorted[V any](m map[uint16]V) []uint16 {
+	keys := make([]uint16, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// training reports a fetch of the training thread for training.
+func (k *rank) training(f *load.Fetch) bool {
+	return !f.Upstream() && k.trains[f.Loader] && (k.noGrad || !f.Is(recording.FetchNoGrad))
+}
+
+// validates reports a fetch of the training thread for validation.
+func (k *rank) validates(f *load.Fetch) bool {
+	return !f.Upstream() && !k.noGrad && f.Is(recording.FetchNoGrad)
+}

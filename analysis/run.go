@@ -1,0 +1,63 @@
+package analysis
+
+import (
+	"errors"
+	"time"
+
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Options are what a reader may choose. The zero Options is right for a report.
+type Options struct {
+	Version   string        // of the program that writes the result
+	Name      string        // of the job; "" takes the script's name from the command
+	IdleAfter time.Duration // without a sign of life for so long, a held GPU is idle; 0 means a minute
+}
+
+// ErrNothing means that Run was given no recording at all.
+var ErrNothing = errors.New("nothing to analyse: no recording was given")
+
+// Run reads a job's recordings, one per node, and returns what they say. It fails only where a recording cannot be read: what
+// is missing or contradictory in one is part of the result.
+func Run(nodes []recording.Reader, o Options) (*Result, error) {
+	if len(nodes) == 0 {
+		return nil, ErrNothing
+	}
+	job, err := load.Load(nodes)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{job: job, options: o, out: &Result{Schema: Schema, Version: o.Version}}
+
+	r.align()     // which rank runs on which GPU, and how far clocks are apart
+	r.roles()     // which loader trains
+	r.live()      // what was training, and what the cached-data test
+	r.steady()    // the steps that stand for all others
+	r.ledger()    // where the allocated time of each GPU went
+	r.gpus()      // what its counters showed
+	r.baseline()  // the cached-data test
+	r.anatomy()   // where a step's time goes
+	r.loaders()   // where a batch's time goes
+	r.ranks()     // every training process
+	r.host()      // the machine around them
+	r.summary()   // the job as a whole
+	r.quality()   // how far to believe all this
+	r.timeline()  // the pictures
+	r.diagnosis() // what it means, and what to do
+
+	return r.out, nil
+}
+
+// run is one analysis under way: what was loaded, what the passes found so far, and the result they fill.
+type run struct {
+	job     *load.Job
+	options Options
+	out     *Result
+	ranked  []*rank
+	devices []*device
+	begin   int64 // of the whole observation, on the common clock
+	end     int64
+	tested  bool // a cached-data test ran
+	benches map[uint16]*bench
+}

@@ -1,0 +1,60 @@
+package analysis
+
+// span is a stretch of a node's monotonic clock, in ns.
+type span struct{ begin, end int64 }
+
+// spans are ordered and disjoint.
+type spans []span
+
+// holds reports whether t lies in one of them.
+func (s spans) holds(t int64) bool {
+	i := s.after(t)
+	return i < len(s) && s[i].begin <= t
+}
+
+// covers reports whether one of them holds the whole stretch.
+func (s spans) covers(begin, end int64) bool {
+	i := s.after(begin)
+	return i < len(s) && s[i].begin <= begin && end <= s[i].end
+}
+
+// after returns the index of the first that ends after t.
+func (s spans) after(t int64) int {
+	lo, hi := 0, len(s)
+	for lo < hi {
+		if mid := (lo + hi) / 2; s[mid].end > t {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// length returns how long they are together.
+func (s spans) length() (ns int64) {
+	for _, x := range s {
+		ns += x.end - x.begin
+	}
+	return ns
+}
+
+// add appends a stretch that begins no earlier than the last one ended; neighbours become one.
+func (s spans) add(begin, end int64) spans {
+	if end <= begin {
+		return s
+	}
+	if n := len(s); n > 0 && begin <= s[n-1].end {
+		s[n-1].end = max(s[n-1].end, end)
+		return s
+	}
+	return append(s, span{begin, end})
+}
+
+// overlap returns how much of a stretch lies in them.
+func (s spans) overlap(begin, end int64) (ns int64) {
+	for i := s.after(begin); i < len(s) && s[i].begin < end; i++ {
+		ns += min(end, s[i].end) - max(begin, s[i].begin)
+	}
+	return ns
+}

@@ -1,0 +1,141 @@
+package analysis
+
+import (
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// steadyState is what the steps of a rank that stand for all others add up to. Times are ns.
+type steadyState struct {
+	steps   int
+	time    int64
+	wait    int64
+	idle    int64
+	blind   int64 // of wait: no device clock
+	fetches int
+	handoff int64 // over joined fetches
+	joined  int   // fetches whose batch was found
+	cpu     int64 // of the training thread
+	clocked int   // steps whose cpu is known
+	mean    *stat.Ratio
+	share   *stat.Ratio // wait
+	exposed *stat.Ratio
+	waits   []int64
+	runs    spans // where those steps lie
+	opening int64 // Σ epoch starts in live time
+	starts  []opening
+}
+
+// opening is one epoch start of a training loader.
+type opening struct {
+	loader uint16
+	ns     int64
+}
+
+// steady gathers, per rank, the steps that stand for all others.
+func (r *run) steady() {
+	for _, k := range r.ranked {
+		k.gather()
+		k.openings()
+	}
+}
+
+func (k *rank) gather() {
+	st := &k.steady
+	each := k.batchSize()
+	st.mean, st.share, st.exposed = stat.Batch(each), stat.Batch(each), stat.Batch(each)
+	sent := k.sent()
+	handoff, joined := int64(0), 0
+	k.walk(func(_ *step, f *load.Fetch) {
+		if built, ok := sent.of(f); ok {
+			handoff += max(0, f.Exit-max(f.Enter, built))
+			joined++
+		}
+	}, func(s *step) {
+		if s.counts() {
+			st.add(s)
+			st.handoff += handoff
+			st.joined += joined
+		}
+		handoff, joined = 0, 0
+	})
+}
+
+func (st *steadyState) add(s *step) {
+	time := s.end - s.begin
+	st.steps++
+	st.time += time
+	st.wait += s.wait
+	st.idle += s.idle
+	st.blind += s.blind
+	st.fetches += s.fetches
+	if s.cpu != load.Unknown {
+		st.cpu += s.cpu
+		st.clocked++
+	}
+	st.mean.Add(float64(time), 1)
+	st.share.Add(float64(s.wait), float64(time))
+	st.exposed.Add(float64(s.idle), float64(time))
+	st.waits = append(st.waits, s.wait)
+	st.runs = st.runs.add(s.begin, s.end)
+}
+
+// batchSize is how many neighbouring steps are taken together for an interval: two rounds of the workers, if that leaves eight.
+func (k *rank) batchSize() int {
+	workers := 0
+	for id := range k.trains {
+		workers = max(workers, k.workers(id))
+	}
+	steps := len(k.Steps)
+	if k.byFetch {
+		steps = len(k.Fetches)
+	}
+	return max(1, min(max(10, 2*workers), steps/8))
+}
+
+// openings finds what each epoch start of a training loader took: making the iterator, and its first fetch. The two are added up
+// rather than taken from begin to end, for an iterator may be made long before it is used.
+func (k *rank) openings() {
+	made := map[[2]uint32]int64{}
+	for i := range k.Iterators {
+		if it := &k.Iterators[i]; k.trains[it.Loader] && k.live.holds(it.Begin) {
+			made[[2]uint32{uint32(it.Loader), it.Epoch}] += it.End - it.Begin
+			k.alive(it.Begin, it.End)
+		}
+	}
+	for i := range k.Fetches {
+		f := &k.Fetches[i]
+		if !k.training(f) || f.Test() || !k.live.holds(f.Enter) {
+			continue
+		}
+		k.alive(f.Enter, f.Exit)
+		if !f.Is(recording.FetchFirst) {
+			continue
+		}
+		took := f.Wait() + made[[2]uint32{uint32(f.Loader), f.Epoch}]
+		k.steady.opening += took
+		k.steady.starts = append(k.steady.starts, opening{f.Loader, took})
+	}
+	for i := range k.Steps {
+		if s := &k.Steps[i]; k.live.holds(s.End) {
+			k.alive(s.End, s.End)
+		}
+	}
+}
+
+// alive widens the time of live training.
+func (k *rank) alive(begin, end int64) {
+	if k.ended == 0 || begin < k.begun {
+		k.begun = begin
+	}
+	k.ended = max(k.ended, end)
+}
+
+// trained returns how long the rank trained live, from its first sign to its last.
+func (k *rank) trained() (ns int64) {
+	for _, s := range k.live {
+		ns += max(0, min(s.end, k.ended)-max(s.begin, k.begun))
+	}
+	return ns
+}

@@ -1,0 +1,169 @@
+package analysis
+
+import (
+	"path"
+	"strings"
+
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+	"time"
+)
+
+// summary writes the job as a whole: what ran, and the step that stands for all others.
+func (r *run) summary() {
+	r.whole()
+	r.step()
+}
+
+func (r *run) what() {
+	out := r.out
+	first := r.job.Nodes[0].Manifest
+	out.StartedAt = unit.None[time.Time]("no agent wrote when it began")
+	if !first.StartedAt.IsZero() {
+		out.StartedAt = unit.Some(first.StartedAt)
+	}
+	out.EndedBy, out.ExitCode = unit.None[string]("the recording was not finished"), unit.None[int]("the command's exit was not seen")
+	for _, n := range r.job.Nodes {
+		out.Nodes = append(out.Nodes, n.Host)
+		if n.Manifest.EndedBy.IsKnown() && !out.EndedBy.IsKnown() {
+			out.EndedBy = n.Manifest.EndedBy
+		}
+		if n.Manifest.ExitCode.IsKnown() && !out.ExitCode.IsKnown() {
+			out.ExitCode = n.Manifest.ExitCode
+		}
+	}
+}
+
+func (r *run) whole() {
+	r.what()
+	j := &r.out.Job
+	j.Command = r.job.Nodes[0].Manifest.Command
+	if len(j.Command) == 0 && len(r.ranked) > 0 {
+		j.Command = r.ranked[0].Declaration.Argv
+	}
+	if j.Command == nil {
+		j.Command = []string{}
+	}
+	j.Name = r.options.Name
+	if j.Name == "" {
+		j.Name = scriptOf(j.Command)
+	}
+	numbers := map[int]int{}
+	for _, k := range r.ranked {
+		numbers[k.Number] += k.stepCount()
+		if !k.byFetch {
+			j.StepIs = "optimizer step"
+		}
+	}
+	j.Ranks = len(numbers)
+	for _, n := range numbers {
+		j.Steps = max(j.Steps, n)
+	}
+	if j.StepIs == "" {
+		j.StepIs = "fetch"
+	}
+	j.WallSeconds = quotient(float64(r.end-r.begin)/1e9, 1, "")
+	j.Throwaway = r.tested && r.out.EndedBy.Or("") == recording.EndedByDatawait
+	fetches, steps := 0, 0
+	for _, k := range r.ranked {
+		fetches += k.steady.fetches
+		steps += k.steady.steps
+	}
+	j.FetchesPerStep = quotient(float64(fetches), float64(steps), noSteady)
+	j.SamplesPerBatch = unit.None[float64]("no batch said how many samples it holds")
+	for _, l := range r.out.Loaders {
+		if l.Role != "training" {
+			continue
+		}
+		if l.Samples.IsKnown() {
+			j.SamplesPerBatch = l.Samples
+			break
+		}
+		if n, ok := r.benches[uint16(l.ID)].note.Arguments.BatchSize.Get(); ok && n > 0 {
+			j.SamplesPerBatch = unit.Some(float64(n))
+			break
+		}
+	}
+}
+
+// scriptOf finds the name of the script or module in a command line.
+func scriptOf(command []string) string {
+	for i, arg := range command {
+		if strings.HasSuffix(arg, ".py") {
+			return path.Base(arg)
+		}
+		if arg == "-m" && i+1 < len(command) {
+			return command[i+1]
+		}
+	}
+	if len(command) > 0 {
+		return path.Base(command[0])
+	}
+	return "unknown"
+}
+
+// step combines the ranks: sums over sums, and an interval from stretches of time in which all ranks are taken together, for the
+// ranks of a job wait for one another and are no independent witnesses.
+func (r *run) step() {
+	s := &r.out.Step
+	var mean, share, exposed []*stat.Ratio
+	var waits []int64
+	var handoff, blind, wait, opening, trained int64
+	joined, fetches := 0, 0
+	var time int64
+	for _, k := range r.ranked {
+		st := &k.steady
+		opening += st.opening
+		trained += k.trained()
+		if st.steps == 0 {
+			continue
+		}
+		mean, share, exposed = append(mean, st.mean), append(share, st.share), append(exposed, st.exposed)
+		waits = append(waits, st.waits...)
+		handoff += st.handoff
+		blind += st.blind
+		wait += st.wait
+		joined += st.joined
+		fetches += st.fetches
+		time += st.time
+		s.N = max(s.N, st.steps)
+	}
+	grade := stat.GradeA
+	s.MeanSeconds = scaled(stat.Combine(mean...), 1e-9, s.N, grade, "hook clock", noSteady)
+	s.DataWaitShare = estimate(stat.Combine(share...), s.N, grade, "hook clock", noSteady)
+	s.ExposedWaitShare = unit.None[stat.Estimate](noDeviceClock)
+	if wait > 0 && float64(blind) <= 0.1*float64(wait) {
+		source := "device events"
+		for _, k := range r.ranked {
+			if k.Emulated {
+				source = "emulated device"
+			}
+		}
+		s.ExposedWaitShare = estimate(stat.Combine(exposed...), s.N, stat.GradeB, source, noSteady)
+	}
+	s.HandoffShare = unit.None[float64]("no fetch could be joined with its batch")
+	if joined > 0 && 2*joined >= fetches {
+		s.HandoffShare = quotient(float64(handoff)*float64(fetches)/float64(joined), float64(time), noSteady)
+	}
+	s.EpochStartShare = quotient(float64(opening), float64(trained), "no live training was recorded")
+	s.P50WaitSeconds, s.P99WaitSeconds = quantile(waits, 0.5), quantile(waits, 0.99)
+	r.out.Job.StepsPerSecond = inverse(s.MeanSeconds)
+}
+
+func quantile(v []int64, q float64) Ratio {
+	ns, ok := stat.Quantile(v, q)
+	if !ok {
+		return unit.None[float64](noSteady)
+	}
+	return unit.Some(float64(ns) / 1e9)
+}
+
+// inverse turns seconds per step into steps per second.
+func inverse(e Est) Est {
+	v, ok := e.Get()
+	if !ok || !(v.Low > 0) {
+		return unit.None[stat.Estimate](noSteady)
+	}
+	return unit.Some(stat.Estimate{Value: 1 / v.Value, Low: 1 / v.High, High: 1 / v.Low, N: v.N, Grade: v.Grade, Source: v.Source})
+}
