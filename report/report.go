@@ -14,6 +14,8 @@ import (
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/report/html"
 	"github.com/datawait/datawait/report/json"
+	"github.com/datawait/datawait/report/markdown"
+	"github.com/datawait/datawait/report/plots"
 	"github.com/datawait/datawait/report/terminal"
 	"github.com/datawait/datawait/report/view"
 )
@@ -79,14 +81,11 @@ func Names(files map[string][]byte) []string {
 func render(files map[string][]byte, f Format, r *analysis.Result, v View) error {
 	switch f {
 	case HTML:
-		var b bytes.Buffer
-		if err := html.Write(&b, v); err != nil {
-			return err
-		}
-		files["report.html"] = b.Bytes()
-		return nil
-	case Markdown, Plots:
-		return nil
+		return keep(files, "report.html", func(w io.Writer) error { return html.Write(w, v) })
+	case Markdown:
+		return ticket(files, v)
+	case Plots:
+		return pictures(files, plots.All(v))
 	case JSON:
 		b, err := json.Marshal(r)
 		if b != nil {
@@ -95,6 +94,42 @@ func render(files map[string][]byte, f Format, r *analysis.Result, v View) error
 		return err
 	}
 	return fmt.Errorf("unknown format %q", f)
+}
+
+// keep adds what write writes as a file, unless it fails.
+func keep(files map[string][]byte, name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	files[name] = b.Bytes()
+	return nil
+}
+
+// ticket makes the Markdown and the one picture it shows: the ladder, or the timeline where there is no ladder.
+func ticket(files map[string][]byte, v View) error {
+	o := markdown.Options{Files: []string{"report.html", "report.json"}}
+	if f := plots.Ladder(v.Ladder); !f.Empty() {
+		if err := pictures(files, []plots.Figure{f}); err != nil {
+			return err
+		}
+		o.Picture, o.Alt = pictureName(f), f.Alt
+		o.Files = append(o.Files, o.Picture)
+	}
+	return keep(files, "report.md", func(w io.Writer) error { return markdown.Write(w, v, o) })
+}
+
+func pictureName(f plots.Figure) string { return "report-" + f.Name + ".png" }
+
+func pictures(files map[string][]byte, figures []plots.Figure) error {
+	for _, f := range figures {
+		b, err := f.PNG()
+		if err != nil {
+			return err
+		}
+		files[pictureName(f)] = b
+	}
+	return nil
 }
 
 // Terminal writes the one screen of a report to w.

@@ -24,14 +24,14 @@ func Timeline(t view.Timeline) Figure {
 		for i, panel := range t.Panels {
 			top := vg.Length((n - i) * panelHeight)
 			p.text(bold(left(normal, ink)), 0, top-9, panel.Title)
-			area := draw.Crop(p.Canvas, 0, -8, top-panelHeight+4, top-vg.Length(n*panelHeight)-36)
+			area := draw.Crop(p.Canvas, 0, -8, top-panelHeight+4, top-vg.Length(n*panelHeight)-40)
 			chart(panel).Draw(area)
 		}
 		p.timelineKey(t, timelineWidth, vg.Length(n*panelHeight)-9)
 	}}
 }
 
-const timelineWidth, panelHeight = 1160, 200
+const timelineWidth, panelHeight = 1160, 204
 
 // chart is the plot of one panel: time to the right, shares up.
 func chart(panel view.Panel) *plot.Plot {

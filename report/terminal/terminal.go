@@ -61,21 +61,13 @@ func (p *page) verdict(v view.View) {
 		if i > 0 {
 			head = "and       "
 		}
-		p.wrap(p.paint.none, head, "          ", findingLine(f))
+		p.wrap(p.paint.none, head, "          ", f.Short)
 	}
 	p.blank()
 }
 
 // maxFindings is how many findings fit on one screen; the other files have them all.
 const maxFindings = 2
-
-func findingLine(f view.Finding) string {
-	s := strings.TrimSuffix(f.Title, ".") + " ("
-	if f.Share.Known {
-		s += f.Share.Text + " " + f.ShareOf + ", "
-	}
-	return s + "confidence " + f.Confidence.Text + ")"
-}
 
 func (p *page) anatomies(v view.View) {
 	if v.Step.Whole.Known || len(v.Step.Parts) > 0 {

@@ -10,7 +10,8 @@ import (
 
 // Accounts says where the allocated GPU time of the job went.
 type Accounts struct {
-	Total string // "0.089 GPU-hours"
+	Total string // "5.37 GPU-minutes"
+	Unit  string // of the rows: GPU-hours, or less for a short run
 	Rows  []Account
 	Bound string // the upper bound of waiting where its exposure is unknown; "" elsewhere
 }
@@ -19,7 +20,7 @@ type Accounts struct {
 type Account struct {
 	ID      string
 	Name    string
-	Hours   string // GPU-hours, in the unit of the total
+	Hours   string // in the unit of the total
 	Share   Quantity
 	Percent float64 // the share for the length of a bar, 0–100
 	Meaning string
@@ -38,7 +39,7 @@ func accounts(r *analysis.Result) Accounts {
 		return Accounts{}
 	}
 	st := scaleStyle(hourScales, gpuHours(total))
-	a := Accounts{Total: st.text(gpuHours(total)), Bound: bound(r, st)}
+	a := Accounts{Total: st.text(gpuHours(total)), Unit: pick(hourScales, gpuHours(total)).suffix, Bound: bound(r, st)}
 	a.rows(sums, total, st)
 	return a
 }

@@ -9,7 +9,7 @@ import (
 
 // devices is one row per training process with the GPU it used, and one per GPU that no process named.
 func devices(r *analysis.Result) Table {
-	t := Table{Caption: "Ranks and GPUs", Columns: append(rankColumns(), gpuColumns()...)}
+	t := Table{Columns: append(rankColumns(), gpuColumns()...)}
 	named := map[string]bool{}
 	step := columnScale(r.Ranks)
 	for _, k := range r.Ranks {

@@ -18,12 +18,22 @@ func findings(r *analysis.Result) []Finding {
 		if v.ID == "epoch-start" {
 			f.ShareOf = "of the run"
 		}
+		f.Short = shortFinding(f)
 		for _, e := range v.Evidence {
 			f.Evidence = append(f.Evidence, Evidence{strings.ReplaceAll(cleanName(e.Metric), "_", " "), inUnit(e.Value, e.Unit), cleanName(e.Source)})
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// shortFinding is a finding in one line: its title, its size and how sure it is.
+func shortFinding(f Finding) string {
+	s := upper(strings.TrimSuffix(f.Title, ".")) + " ("
+	if f.Share.Known {
+		s += f.Share.Text + " " + f.ShareOf + ", "
+	}
+	return s + "confidence " + f.Confidence.Text + ")."
 }
 
 // inUnit writes a number of evidence in its unit.
@@ -60,7 +70,7 @@ func number(x float64) string {
 func dropped(r *analysis.Result) []Dropped {
 	var out []Dropped
 	for _, d := range r.Dropped {
-		out = append(out, Dropped{cleanName(d.ID), sentence(d.Reason)})
+		out = append(out, Dropped{cleanName(d.ID), upper(sentence(d.Reason))})
 	}
 	return out
 }

@@ -40,14 +40,7 @@ type Plan struct {
 	From  Quantity // step time before
 	To    Quantity // and after all of them
 	Then  string   // "then compute-bound"
-	Steps []PlanStep
-}
-
-// PlanStep is one step of the plan.
-type PlanStep struct {
-	Title string
-	After Quantity // step time after it
-	Then  string   // what binds next
+	Words string   // the same as a sentence, step by step
 }
 
 func fixes(r *analysis.Result) Fixes {
@@ -76,7 +69,7 @@ func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
 		ID: cleanName(x.ID), Position: count(x.Position), Title: Clean(x.Title, 2*nameRunes), From: estimate(r.Step.MeanSeconds, st),
 		To: estimate(p.StepSeconds, st), Saved: estimate(p.StepSavedShare, percentStyle), Wait: change(p.WaitRemovedShare),
 		Measured: estimate(x.Measured, percentStyle), Tried: x.Measured.IsKnown(), Epoch: seconds(p.EpochSeconds),
-		GPUHours: scaled(p.GPUHoursPerDay, hourScales), Effort: cleanProse(x.Effort), How: sentence(x.How), Needs: sentence(x.Needs),
+		GPUHours: scaled(p.GPUHoursPerDay, hourScales), Effort: cleanProse(x.Effort), How: upper(sentence(x.How)), Needs: sentence(x.Needs),
 	}
 	for _, a := range x.Assumes {
 		f.Assumes = append(f.Assumes, sentence(a))
@@ -114,14 +107,17 @@ func plan(r *analysis.Result, list []analysis.Fix, st style) Plan {
 		return Plan{}
 	}
 	out := Plan{From: estimate(r.Step.MeanSeconds, st)}
-	var labels []string
+	var labels, steps []string
+	before := out.From
 	for _, p := range r.Plan {
 		label, title := planNames(p.ID, list)
 		labels = append(labels, label)
 		out.To, out.Then = known(p.StepSeconds, st), then(p.BottleneckAfter)
-		out.Steps = append(out.Steps, PlanStep{title, out.To, out.Then})
+		steps = append(steps, title+" ("+joinNotes(before.Number+" → "+out.To.Text, out.Then)+")")
+		before = out.To
 	}
 	out.Label = strings.Join(labels, " then ")
+	out.Words = upper(strings.Join(steps, ", then ")) + "."
 	return out
 }
 
@@ -162,7 +158,7 @@ func noHelp(r *analysis.Result) []NoHelp {
 func unpriced(r *analysis.Result) []Unpriced {
 	var out []Unpriced
 	for _, x := range r.Unpriced {
-		out = append(out, Unpriced{orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), sentence(x.How), sentence(x.Reason)})
+		out = append(out, Unpriced{orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), upper(sentence(x.How)), upper(sentence(x.Reason))})
 	}
 	return out
 }

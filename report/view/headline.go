@@ -1,6 +1,8 @@
 package view
 
 import (
+	"strings"
+
 	"github.com/datawait/datawait/analysis"
 )
 
@@ -202,4 +204,34 @@ func orWords(s, otherwise string) string {
 		return otherwise
 	}
 	return s
+}
+
+// bullets are the three points that carry a ticket: what the test showed, what the cause is, where a step goes.
+func bullets(v View) []string {
+	out := []string{strings.Join(v.Proof, " ")}
+	if len(v.Findings) > 0 {
+		out = append(out, "Cause: "+v.Findings[0].Short)
+	}
+	if len(v.Step.Parts) > 0 {
+		out = append(out, stepLine(v.Step))
+	} else {
+		out = append(out, ladderLine(v.Ladder))
+	}
+	return out
+}
+
+func stepLine(a Anatomy) string {
+	var parts []string
+	for _, p := range a.Parts {
+		parts = append(parts, p.Name+" "+p.Text)
+	}
+	return a.Name + " takes " + a.Whole.WithRange() + ". Its parts in " + a.Unit + ": " + strings.Join(parts, ", ") + "."
+}
+
+func ladderLine(l Ladder) string {
+	var parts []string
+	for _, r := range l.Rungs {
+		parts = append(parts, r.Name+" "+r.Share.Text)
+	}
+	return "Of the time the GPUs were allocated: " + strings.Join(parts, ", ") + "."
 }

@@ -24,7 +24,7 @@ var (
 	byteScales  = []scale{{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
 	coreScales  = []scale{{"cores", 1}}
 	countScales = []scale{{"", 1}}
-	hourScales  = []scale{{"GPU-hours", 1}}
+	hourScales  = []scale{{"GPU-seconds", 1.0 / 3600}, {"GPU-minutes", 1.0 / 60}, {"GPU-hours", 1}}
 )
 
 // pick returns the largest scale in which v reads as 1 or more once rounded; the smallest for less.

@@ -9,7 +9,7 @@ func gaps(r *analysis.Result) []Gap {
 	var out []Gap
 	add := func(what string, q Quantity) {
 		if !q.Known {
-			out = append(out, Gap{what, sentence(q.Why)})
+			out = append(out, Gap{what, upper(sentence(q.Why))})
 		}
 	}
 	add("Step time", estimate(r.Step.MeanSeconds, percentStyle))
@@ -21,7 +21,7 @@ func gaps(r *analysis.Result) []Gap {
 		out = append(out, Gap{"Cached-data test", "It did not run."})
 	} else {
 		for _, s := range r.Baseline.Skipped {
-			out = append(out, Gap{"Leg " + legName(s.Leg), sentence(s.Reason)})
+			out = append(out, Gap{"Leg on " + legName(s.Leg), upper(sentence(s.Reason))})
 		}
 	}
 	return out
@@ -30,7 +30,7 @@ func gaps(r *analysis.Result) []Gap {
 func warnings(r *analysis.Result) []string {
 	var out []string
 	for _, w := range r.Quality.Warnings {
-		out = append(out, sentence(w))
+		out = append(out, upper(sentence(w)))
 	}
 	return out
 }
@@ -39,7 +39,7 @@ func warnings(r *analysis.Result) []string {
 func method(r *analysis.Result) []Fact {
 	return []Fact{
 		{"Shares", "Sums over sums in steady state: the start of each epoch and the first batches of each loader are kept apart. No median is used for a share."},
-		{"SM activity", orWords(sentence(r.Quality.GPU.Why), "No reason for the choice of the source was recorded.")},
+		{"SM activity", orWords(upper(sentence(r.Quality.GPU.Why)), "No reason for the choice of the source was recorded.")},
 		{"Cached-data test", "Blocks of steps on live data and on batches already in memory alternate, so that drift hits both alike. Intervals come from the blocks."},
 		{"Predictions", modelFact(r)},
 	}

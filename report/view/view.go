@@ -21,6 +21,7 @@ type View struct {
 	Banners   []Banner // what a reader must know before any number
 	Headline  Headline
 	Proof     []string  // sentences that prove the headline, strongest first
+	Bullets   []string  // the three points that carry a ticket
 	Findings  []Finding // most important first
 	Ladder    Ladder
 	Test      Test
@@ -66,6 +67,7 @@ type Headline struct {
 type Finding struct {
 	ID          string
 	Title       string
+	Short       string // title, share and confidence in one line
 	Confidence  Quantity
 	Share       Quantity
 	ShareOf     string // "of a step" or "of the run"
@@ -133,5 +135,6 @@ func New(r *analysis.Result) View {
 		Terms:     terms(),
 	}
 	v.Title = title(v.Headline)
+	v.Bullets = bullets(v)
 	return v
 }

@@ -94,8 +94,8 @@ func retailLoader() analysis.Loader {
 func retailGPU(uuid string, n int) analysis.GPU {
 	const allocated = 161_200_000_000
 	accounts := map[string]int64{
-		"not_held": 1_100_000_000, "startup": 5_300_000_000, "epoch_start": 500_000_000, "exposed_wait": 68_900_000_000, "copy": 2_100_000_000,
-		"compute": 75_600_000_000, "host": 3_900_000_000, "idle_held": 3_600_000_000,
+		"not_held": 1_100_000_000, "startup": 5_300_000_000, "epoch_start": 500_000_000, "exposed_wait": 97_200_000_000, "copy": 1_400_000_000,
+		"compute": 46_100_000_000, "host": 2_800_000_000, "idle_held": 3_600_000_000,
 	}
 	rest := int64(allocated)
 	for _, ns := range accounts {

@@ -1,0 +1,118 @@
+// Package markdown lays a report out as a ticket of one page that reads well on GitHub and in Jira.
+//
+// The title is the verdict; three bullets prove it; one table lists at most five fixes; one picture; then what was not
+// measured and which files to attach. It decides no word and no number; package view does. Text from the job is set so that
+// nothing in it can become a link, a picture, a mention, a table cell or HTML.
+package markdown
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/datawait/datawait/report/view"
+)
+
+// maxFixes is how many fixes a ticket lists; the page has them all.
+const maxFixes = 5
+
+// maxGaps is how many things that were not measured a ticket lists.
+const maxGaps = 6
+
+// Options name the files beside the ticket.
+type Options struct {
+	Picture string   // file name of the picture; "" for none
+	Alt     string   // the picture in words
+	Files   []string // the full report, to be attached
+}
+
+// Write lays v out on w.
+func Write(w io.Writer, v view.View, o Options) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", prose(v.Title), subject(v))
+	for _, n := range v.Banners {
+		fmt.Fprintf(&b, "> **%s.** %s\n\n", prose(n.Lead), prose(n.Text))
+	}
+	for _, s := range v.Bullets {
+		fmt.Fprintf(&b, "- %s\n", prose(s))
+	}
+	b.WriteByte('\n')
+	fixes(&b, v)
+	if o.Picture != "" {
+		fmt.Fprintf(&b, "![%s](%s)\n\n", prose(o.Alt), o.Picture)
+	}
+	gaps(&b, v)
+	fmt.Fprintf(&b, "**How sure:** %s.\n", prose(strings.Join(v.Sure, " · ")))
+	if len(o.Files) > 0 {
+		fmt.Fprintf(&b, "\n**Attached:** %s\n", codes(o.Files))
+	}
+	_, err := io.WriteString(w, strings.ReplaceAll(b.String(), "\u00a0", " "))
+	return err
+}
+
+func subject(v view.View) string {
+	var parts []string
+	for _, s := range v.Subject {
+		if s.Name {
+			parts = append(parts, code(s.Text))
+		} else {
+			parts = append(parts, prose(s.Text))
+		}
+	}
+	if v.When != "" {
+		parts = append(parts, v.When)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func fixes(b *strings.Builder, v view.View) {
+	if v.Fixes.Words != "" {
+		fmt.Fprintf(b, "**Fixes:** %s\n\n", prose(v.Fixes.Words))
+	} else {
+		fmt.Fprintf(b, "| | fix | step, %s | 95 %% interval | wait | effort |\n|--:|:--|--:|--:|--:|:--|\n", v.Fixes.Unit)
+		for _, f := range v.Fixes.Rows[:min(maxFixes, len(v.Fixes.Rows))] {
+			change := prose(f.To.Text)
+			if f.To.Known {
+				change = f.From.Number + " → " + f.To.Number
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", f.Position, prose(f.Title), prose(change), prose(f.To.Span), prose(f.Wait.Text), prose(remark(f)))
+		}
+		b.WriteByte('\n')
+	}
+	var short []string
+	for _, n := range v.NoHelp {
+		short = append(short, prose(n.Short))
+	}
+	if len(short) > 0 {
+		fmt.Fprintf(b, "**Will not help:** %s.\n\n", strings.Join(short, " · "))
+	}
+}
+
+func remark(f view.Fix) string {
+	if f.Remark != "" {
+		return f.Remark
+	}
+	return f.Effort
+}
+
+func gaps(b *strings.Builder, v view.View) {
+	if len(v.Gaps) == 0 {
+		return
+	}
+	var parts []string
+	for _, g := range v.Gaps[:min(maxGaps, len(v.Gaps))] {
+		parts = append(parts, prose(g.What+" ("+strings.TrimSuffix(g.Why, ".")+")"))
+	}
+	if n := len(v.Gaps) - maxGaps; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d more in the report", n))
+	}
+	fmt.Fprintf(b, "**Not measured:** %s.\n\n", strings.Join(parts, "; "))
+}
+
+func codes(names []string) string {
+	out := make([]string, len(names))
+	for i, s := range names {
+		out[i] = code(s)
+	}
+	return strings.Join(out, ", ")
+}
