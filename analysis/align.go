@@ -55,9 +55,6 @@ func (r *run) align() {
 	}
 	slices.SortStableFunc(r.ranked, func(a, b *rank) int { return cmp.Compare(a.Number, b.Number) })
 	r.observed()
-	for _, d := range r.devices {
-		d.unskew()
-	}
 }
 
 func (r *run) of(node *load.Node) (ranks []*rank) {

@@ -14,7 +14,7 @@ func (r *run) quality() {
 	r.damage(q)
 	r.hook(q)
 	r.coverage(q)
-	q.Clock.ResidualSeconds = r.residual()
+	q.Clock = ClockQuality{ResidualSeconds: r.residual(), GPULagSeconds: r.lag()}
 	q.OwnCost = r.ownCost()
 	q.Warnings = append(q.Warnings, r.warnings()...)
 }
@@ -81,6 +81,20 @@ func (r *run) residual() Ratio {
 	}
 	if worst == load.Unknown {
 		return unit.None[float64]("fewer than two clock pairs were recorded")
+	}
+	return unit.Some(float64(worst) / 1e9)
+}
+
+// lag is how late the counters of any GPU were.
+func (r *run) lag() Ratio {
+	worst := int64(0)
+	for _, d := range r.devices {
+		if abs(d.lag) > abs(worst) {
+			worst = d.lag
+		}
+	}
+	if len(r.devices) == 0 {
+		return unit.None[float64]("no GPU was watched")
 	}
 	return unit.Some(float64(worst) / 1e9)
 }

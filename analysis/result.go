@@ -242,6 +242,7 @@ type GPUQuality struct {
 // ClockQuality is how well clocks agree.
 type ClockQuality struct {
 	ResidualSeconds Ratio `json:"residual_seconds"`
+	GPULagSeconds   Ratio `json:"gpu_lag_seconds"` // counters were this late at most, and were shifted back
 }
 
 // OwnCost is what the agent used.

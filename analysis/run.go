@@ -30,10 +30,11 @@ func Run(nodes []recording.Reader, o Options) (*Result, error) {
 	}
 	r := &run{job: job, options: o, out: &Result{Schema: Schema, Version: o.Version}}
 
-	r.align()     // which rank runs on which GPU, and how far clocks are apart
+	r.align()     // which rank runs on which GPU
 	r.roles()     // which loader trains
 	r.live()      // what was training, and what the cached-data test
 	r.steady()    // the steps that stand for all others
+	r.skew()      // how late the counters run
 	r.ledger()    // where the allocated time of each GPU went
 	r.gpus()      // what its counters showed
 	r.baseline()  // the cached-data test

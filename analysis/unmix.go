@@ -1,17 +1,187 @@
 package analysis
 
 import (
+	"math"
+	"slices"
+
+	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
 )
 
+// Counter windows of 100 ms and more are longer than steps, so each mixes computing and waiting. Regressing SM activity on the
+// share x of a window in which the process waited takes them apart again:
+//
+//	SM |*  *
+//	   |   * *                y(0): activity while computing
+//	   |      *  *            y(1): activity while waiting
+//	   |          * *
+//	   +-------------- x
+//	   0             1
+//
+// The counters' clock may be late. At the true lag the line explains most, at a wrong one x is noise; so the lag that explains
+// most is the skew, if it explains clearly more than no lag does.
+const (
+	unmixWindows = 20   // fewest windows
+	unmixHalf    = 0.03 // widest half interval that is shown
+	unmixSpread  = 0.03 // least standard deviation of x
+	lagWindows   = 1000 // windows looked at for the lag
+	lagClear     = 0.1  // explained variance that a lag must add
+	lagExplains  = 0.3  // explained variance that a lag must reach
+	lagSteps     = 10   // per window
+	lagReach     = 2    // windows
+)
+
+// skew finds and undoes the lag of every GPU's counters.
+func (r *run) skew() {
+	for _, d := range r.devices {
+		if len(d.ranks) != 1 || len(d.Windows) == 0 {
+			continue
+		}
+		d.lag = d.late()
+		for i := range d.Windows {
+			d.Windows[i].Begin -= d.lag
+			d.Windows[i].End -= d.lag
+		}
+	}
+}
+
+// late returns by how much the windows are stamped too late.
+func (d *device) late() int64 {
+	k := d.ranks[0]
+	waits := k.waiting()
+	length := d.typicalWindow()
+	var some []load.Window
+	for i := 0; i < len(d.Windows); i += 1 + len(d.Windows)/lagWindows {
+		some = append(some, d.Windows[i])
+	}
+	best, bestLag, zero := 0.0, int64(0), 0.0
+	for step := -lagReach * lagSteps; step <= lagReach*lagSteps; step++ {
+		lag := int64(step) * length / lagSteps
+		l, ok := k.line(some, waits, lag)
+		if !ok || l.Slope >= 0 || l.N < unmixWindows {
+			continue
+		}
+		if step == 0 {
+			zero = l.R2
+		}
+		better := l.R2 > best+0.01
+		alike := l.R2 > best-0.01 && abs(lag) < abs(bestLag) // of lags that explain alike, as a periodic job has, the nearest
+		if better || alike {
+			best, bestLag = l.R2, lag
+		}
+	}
+	if best >= lagExplains && best >= zero+lagClear {
+		return bestLag
+	}
+	return 0
+}
+
+func abs(v int64) int64 { return max(v, -v) }
+
+func (d *device) typicalWindow() int64 {
+	lengths := make([]int64, 0, 256)
+	for i := 0; i < len(d.Windows); i += 1 + len(d.Windows)/256 {
+		lengths = append(lengths, d.Windows[i].End-d.Windows[i].Begin)
+	}
+	slices.Sort(lengths)
+	return lengths[len(lengths)/2]
+}
+
 // unmixed is SM activity while the process computes and while it waits.
 type unmixed struct{ computing, waiting Est }
 
+// unmix fits the line over all windows and shows it only when it is tight.
 func (d *device) unmix() unmixed {
-	const why = "not computed"
-	return unmixed{unit.None[stat.Estimate](why), unit.None[stat.Estimate](why)}
+	none := func(why string) unmixed {
+		return unmixed{unit.None[stat.Estimate](why), unit.None[stat.Estimate](why)}
+	}
+	if len(d.ranks) != 1 {
+		return none("not one process but several, or none, use this GPU")
+	}
+	k := d.ranks[0]
+	l, ok := k.line(d.Windows, k.waiting(), 0)
+	switch {
+	case !ok || l.N < unmixWindows:
+		return none("too few counter windows, or too alike, lie in steady training")
+	case l.Zero.Half() > unmixHalf || l.One.Half() > unmixHalf:
+		return none("the counter windows are too long to tell computing from waiting")
+	}
+	grade := d.grade
+	if !k.steady.seen() {
+		grade = stat.Worse(grade, stat.GradeB) // x is the host's wait: the device may have been busy in it
+	}
+	return unmixed{
+		unit.Some(l.Zero.Clamp(0, 1).Estimate(l.N, grade, d.counters())),
+		unit.Some(l.One.Clamp(0, 1).Estimate(l.N, grade, d.counters())),
+	}
 }
 
-// unskew finds how late the counters run.
-func (d *device) unskew() {}
+// line regresses SM activity on the share of waiting, over the windows that lie in steady training once they are shifted by lag.
+func (k *rank) line(windows []load.Window, waits *cumulative, lag int64) (stat.Line, bool) {
+	var x, y []float64
+	for i := range windows {
+		w := &windows[i]
+		begin, end := w.Begin-lag, w.End-lag
+		if w.Untrusted || w.SM != w.SM || !k.steady.runs.covers(begin, end) {
+			continue
+		}
+		x = append(x, float64(waits.between(begin, end))/float64(end-begin))
+		y = append(y, float64(w.SM))
+	}
+	if spread(x) < unmixSpread {
+		return stat.Line{}, false
+	}
+	return stat.Fit(x, y)
+}
+
+func spread(x []float64) float64 {
+	var sum, squares float64
+	for _, v := range x {
+		sum += v
+		squares += v * v
+	}
+	n := float64(len(x))
+	return math.Sqrt(math.Max(0, squares/n-sum/n*sum/n))
+}
+
+// cumulative is waiting time up to any moment.
+type cumulative struct {
+	begins, ends []int64
+	before       []int64 // Σ of the waits in front of each
+}
+
+// waiting returns when the training thread waited: while the device had nothing to run where its clock tells, else at all.
+func (k *rank) waiting() *cumulative {
+	c := &cumulative{}
+	seen := k.steady.seen()
+	sum, last := int64(0), int64(0)
+	for i := range k.Fetches {
+		f := &k.Fetches[i]
+		if !k.training(f) {
+			continue
+		}
+		begin := f.Enter
+		if seen && f.Idle != load.Unknown {
+			begin = f.Exit - f.Idle
+		}
+		begin = max(begin, last)
+		if f.Exit <= begin {
+			continue
+		}
+		c.begins, c.ends, c.before = append(c.begins, begin), append(c.ends, f.Exit), append(c.before, sum)
+		sum += f.Exit - begin
+		last = f.Exit
+	}
+	return c
+}
+
+func (c *cumulative) upTo(t int64) int64 {
+	i, _ := slices.BinarySearch(c.begins, t)
+	if i == 0 {
+		return 0
+	}
+	return c.before[i-1] + min(t, c.ends[i-1]) - c.begins[i-1]
+}
+
+func (c *cumulative) between(begin, end int64) int64 { return c.upTo(end) - c.upTo(begin) }
