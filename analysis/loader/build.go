@@ -32,7 +32,22 @@ func (m *Model) fillBuild() {
 		m.grade = stat.Worse(m.grade, cpu.Grade)
 		work := m.Law.Work - m.Law.CPU
 		m.vary(cpu, func(l *Law, v float64) { l.CPU, l.Work = v, v+work })
+		m.fillStretch()
 	}
+}
+
+// fillStretch keeps run-queue time that the core term does not bring back: where B/K reaches the measured step, the queue is
+// what full cores look like from inside; below it, something else made builds wait for a core. No build is stretched beyond
+// what the step allows (W builds per W steps).
+func (m *Model) fillStretch() {
+	l := &m.Law
+	runq, ok := validNum(m.Parameters.Batch.RunQueue)
+	t, okStep := valid(m.Parameters.Step.Seconds)
+	if !ok || !okStep || l.CPU <= 0 || l.Workers == 0 || l.Terms().Cores > (1-Gate/2)*t.Value {
+		return
+	}
+	most := (float64(l.Workers)*t.Value/l.Fetches - l.Off) / l.CPU
+	l.Stretch = math.Max(1, math.Min(1+runq/l.CPU, most))
 }
 
 // offCPU returns the off-CPU part of an undisturbed build from the best witness there is.

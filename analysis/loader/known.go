@@ -29,6 +29,8 @@ func positive(n Num, fallback float64) float64 {
 	return fallback
 }
 
+var noEstimate stat.Estimate
+
 // valid returns a known estimate whose value is a number ≥ 0. Anything else a producer hands over is no measurement.
 func valid(e Est) (stat.Estimate, bool) {
 	v, ok := e.Get()

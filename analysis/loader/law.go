@@ -19,7 +19,8 @@ const (
 // and compute in turn where L/W and B/K lie close, take longer (up to 40 %, [Model.Predict] widens its interval there). A test
 // holds it against an event simulation of PyTorch's queueing.
 //
-// Off, CPU and Work are of a build that nothing holds up. Contention is not part of them: it is what Cores and Shared are for.
+// Off, CPU and Work are of a build that nothing holds up. Contention is not part of them: it is what the terms of cores and shared
+// are for. Only run-queue time that full cores do not explain (other ranks, other jobs, the scheduler) is kept, as Stretch.
 type Law struct {
 	Workers int     // W
 	Fetches float64 // batches per step
@@ -30,10 +31,11 @@ type Law struct {
 	Outside float64 // seconds per step the training thread spends outside next(); read only at W = 0
 	Handoff float64 // seconds per batch from a finished batch to the training thread, where the step waits for it
 
-	Off    float64 // seconds per batch off the CPU, in one worker
-	CPU    float64 // seconds per batch of the building thread
-	Work   float64 // CPU seconds per batch of the whole worker, helper threads included; ≥ CPU
-	Shared float64 // seconds per batch on an exclusive resource; part of Off
+	Off     float64 // seconds per batch off the CPU, in one worker
+	CPU     float64 // seconds per batch of the building thread
+	Stretch float64 // wall seconds of a CPU second where cores are contended but not full; below 1 counts as 1
+	Work    float64 // CPU seconds per batch of the whole worker, helper threads included; ≥ CPU
+	Shared  float64 // seconds per batch on an exclusive resource; part of Off
 
 	MainCPU     float64 // CPU seconds per step of the training process
 	WorkerCores float64 // cores that the workers get together; +Inf where unknown
@@ -48,8 +50,17 @@ type Terms struct {
 	Cores   float64 // F·B/K
 }
 
-// Build is L: one batch in one worker with nothing in its way.
-func (l Law) Build() float64 { return l.Off + l.CPU }
+// Build is L: one batch in one worker, with nothing in its way but the contention of [Law.Stretch].
+func (l Law) Build() float64 { return l.Off + l.CPU*math.Max(1, l.Stretch) }
+
+// WithCores returns the law on other cores. What contention there was falls with what is added.
+func (l Law) WithCores(workers, job float64) Law {
+	if l.Stretch > 1 && workers > l.WorkerCores {
+		l.Stretch = 1 + (l.Stretch-1)*l.WorkerCores/workers
+	}
+	l.WorkerCores, l.JobCores = workers, job
+	return l
+}
 
 // Terms returns the terms of the law.
 func (l Law) Terms() Terms {

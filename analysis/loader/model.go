@@ -46,9 +46,9 @@ func New(p Parameters) Model {
 	m.Law.Workers = p.Args.Workers
 	m.Law.Fetches = positive(p.Step.Fetches, 1)
 	m.fillCompute()
-	m.fillBuild()
-	m.fillCores()
 	m.fillHost()
+	m.fillCores()
+	m.fillBuild()
 	m.fillHandoff()
 	m.fillShared()
 	m.check()

@@ -97,6 +97,20 @@ func TestContention(t *testing.T) {
 	}
 }
 
+// TestStretch: S10 took 24.7 ms where the arithmetic says 22: two builds and the training process got in each other's way on two
+// cores. The run queue says by how much, so the law reproduces the step; more cores take the contention away.
+func TestStretch(t *testing.T) {
+	p := scenario.S10().Parameters()
+	p.Step.Seconds, p.Batch.Wall, p.Batch.RunQueue = est(0.0247), est(0.0494), unit.Some(0.0054)
+	m := loader.New(p)
+	near(t, "step", m.Law.Step(), 0.0247)
+	if !m.Trusted {
+		t.Error(m.Reason)
+	}
+	near(t, "build on eight cores", m.Law.WithCores(8, 8).Build(), 0.044+0.0054/4)
+	near(t, "S05 is explained by its cores", loader.New(scenario.S05(4).Parameters()).Law.Build(), 0.048)
+}
+
 // TestShared: off-CPU time that grows with company is a queue, off-CPU time that does not is latency, and without builds
 // alone the interval covers both.
 func TestShared(t *testing.T) {
