@@ -1,0 +1,116 @@
+package fixes
+
+import (
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/loader"
+)
+
+// What follows changes the step itself. While the step waits for data it changes nothing: compute hides behind the wait, and
+// every canned list of advice forgets it.
+
+// mixedPrecision computes in 16 bits.
+func mixedPrecision(j *job, s state) proposal {
+	p := proposal{title: "mixed precision", effort: fewLines, how: `torch.autocast("cuda", dtype=torch.bfloat16) around forward and loss`}
+	p.zero = j.noUseOfSpeed(s)
+	if p.zero == "" {
+		p.unpriced = j.needsTrial(s)
+	}
+	return p
+}
+
+// compileModel cuts what launching costs: graphs took a small ResNet from 89 to 50 ms, and nothing at batch 8 (F60).
+func compileModel(j *job, s state) proposal {
+	p := proposal{title: "torch.compile or CUDA graphs", effort: fewLines, how: `model = torch.compile(model, mode="reduce-overhead")`}
+	switch {
+	case j.hidden(s):
+		p.zero = j.hides()
+	case j.model.Launching() && s.law.Host > 0:
+		p.assumes = []string{fmt.Sprintf("half of the %s that the host takes to launch goes away (interval: none to all; F60)", ms(s.law.Host))}
+		p.change, p.best, p.worst = lessHost(0.5), lessHost(1), lessHost(0)
+	case j.hostWorks(s):
+		p.zero = j.noUseOfSpeed(s)
+	default:
+		p.unpriced = j.needsTrial(s)
+	}
+	return p
+}
+
+// largerBatch gives the device more to do per launch. The saving is per sample.
+func largerBatch(j *job, s state) proposal {
+	p := proposal{title: "twice the batch size", effort: oneArgument, how: "DataLoader(..., batch_size=2·B) with the learning rate adjusted"}
+	if b, ok := j.p.Args.BatchSize.Get(); ok && b > 0 {
+		p.how = fmt.Sprintf("DataLoader(..., batch_size=%d) with the learning rate adjusted", 2*b)
+	}
+	switch {
+	case j.hidden(s):
+		p.zero = j.hides()
+	case j.model.Launching() && s.law.Host > 0:
+		p.needs = "GPU memory for twice the batch; it changes training"
+		p.assumes = []string{"host time per step stays as it is, device time doubles: the saving is per sample"}
+		p.change, p.worst = lessHost(0.5), lessHost(0.25)
+	case j.hostWorks(s):
+		p.zero = j.noUseOfSpeed(s)
+	default:
+		p.unpriced = j.needsTrial(s)
+	}
+	return p
+}
+
+// moreGPUs is what the reader was about to buy.
+func moreGPUs(j *job, s state) proposal {
+	p := proposal{title: "more GPUs", effort: hardware}
+	if j.waiting(s) && s.law.Binding() != loader.ByCompute {
+		p.zero = fmt.Sprintf("every further GPU waits as well (%.0f %% of its step)", 100*(1-s.law.Compute/j.stepIn(s)))
+		switch s.law.Binding() {
+		case loader.ByCores:
+			p.zero += ", and on the same host its workers get none of the cores that are full now"
+		case loader.ByShared:
+			p.zero += ", and it queues for the same store"
+		}
+		return p
+	}
+	p.how = "distributed data parallel"
+	p.unpriced = "it divides the time of an epoch at best and saves no GPU hour; how well the job scales was not measured"
+	return p
+}
+
+// hidden says whether a step half as long would not make the job faster by an amount that counts.
+func (j *job) hidden(s state) bool {
+	before := j.cost(s)
+	after := j.cost(apply(s, func(s *state) { s.shorten(s.law.Compute / 2) }))
+	return j.waiting(s) && before > 0 && (before-after)/before < Worth
+}
+
+// noUseOfSpeed says why a faster device would not help; "" where it may.
+func (j *job) noUseOfSpeed(s state) string {
+	if j.hidden(s) {
+		return j.hides()
+	}
+	if s.law.Binding() == loader.ByMain {
+		return fmt.Sprintf("the device already waits for the training process: %s of a step of %s", ms(s.law.Host), ms(j.stepIn(s)))
+	}
+	return ""
+}
+
+// hostWorks says whether the training process fills the step with something other than launching kernels.
+func (j *job) hostWorks(s state) bool {
+	return s.law.Binding() == loader.ByMain && j.p.Device.Launches.IsKnown() && !j.model.Launching()
+}
+
+// needsTrial says what would price a change to the step, and bounds it.
+func (j *job) needsTrial(s state) string {
+	most := j.cost(apply(s, func(s *state) { s.shorten(s.law.Compute) }))
+	bound := 1 - most/j.cost(s)
+	return fmt.Sprintf("how much faster a step gets was not tried; the data path caps the gain at %.0f %%", 100*max(0, bound))
+}
+
+// lessHost takes a part of the training process's own time away.
+func lessHost(part float64) func(*state) {
+	return func(s *state) {
+		x := part * s.law.Host
+		s.shorten(x)
+		s.law.Host -= x
+		s.law.MainCPU = max(0, s.law.MainCPU-x)
+	}
+}

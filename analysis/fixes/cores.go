@@ -1,0 +1,110 @@
+package fixes
+
+import (
+	"fmt"
+	"math"
+)
+
+// cpuAffinity frees workers that were pinned to fewer cores than the job has (F12: three days of blaming Lustre; scenario S09).
+func cpuAffinity(j *job, s state) proposal {
+	affinity, ok := j.p.Host.Affinity.Get()
+	l := s.law
+	if !ok || !j.model.Known.Split || !(l.WorkerCores < 0.95*l.JobCores) {
+		return proposal{}
+	}
+	to := l.JobCores
+	if math.IsInf(to, 1) {
+		to = j.perRank(j.p.Host.Online.Or(affinity))
+	}
+	if to <= l.WorkerCores {
+		return proposal{}
+	}
+	return proposal{
+		title: fmt.Sprintf("let the workers use all %.3g cores, not %.3g", to, l.WorkerCores), effort: fewLines,
+		how:     "os.sched_setaffinity(0, range(os.cpu_count())) in worker_init_fn, or launch with all cores (srun --cpus-per-task, no taskset)",
+		needs:   "cores that are idle now",
+		change:  func(s *state) { s.law = s.law.WithCores(to, s.law.JobCores) },
+		assumes: []string{"the other cores are free for this job"},
+	}
+}
+
+// cpuLimit gives the job more cores: by lifting a limit where the host has them (F12–F15), else on another node. The gain is
+// bounded by the cores themselves; it is linear in them at best (F36).
+func cpuLimit(j *job, s state) proposal {
+	l := s.law
+	if !j.model.Known.Cores || !j.model.Known.Split || math.IsInf(l.JobCores, 1) || l.WorkerCores < 0.95*l.JobCores {
+		return proposal{}
+	}
+	needed := math.Ceil((l.Fetches*l.Work + l.MainCPU) / math.Max(l.Compute, l.Fetches*l.Shared))
+	if !(needed > l.JobCores) {
+		return proposal{}
+	}
+	online := j.perRank(j.p.Host.Online.Or(0))
+	p := proposal{effort: hardware, needs: "cores of that number, for every rank"}
+	to, worst := math.Min(needed, 2*l.JobCores), math.Min(needed, 1.5*l.JobCores)
+	p.assumes = []string{"cores add up: twice as many build twice as fast (interval: one and a half times)"}
+	p.how = fmt.Sprintf("a node type with more CPU cores per GPU, or fewer jobs on this one; with at least %.0f workers", to)
+	if online >= 1.05*l.JobCores {
+		to = math.Min(needed, online)
+		worst = to
+		p.effort, p.how = jobSetting, j.liftLimit(to)
+		p.assumes = []string{"the other cores are free for this job"}
+	}
+	p.title = fmt.Sprintf("%.3g usable cores for each rank instead of %.3g", to, l.JobCores)
+	p.change, p.worst = withCores(to), withCores(worst)
+	return p
+}
+
+// withCores changes K, and has as many workers as it takes to fill it.
+func withCores(to float64) func(*state) {
+	return func(s *state) {
+		s.law = s.law.WithCores(to, to)
+		if enough, ok := s.law.Enough(nearEnough); ok && s.law.Workers > 0 {
+			if w := min(enough, WorkerLimit(s.law)); w > s.law.Workers {
+				s.setWorkers(w)
+			}
+		}
+	}
+}
+
+// liftLimit says which of the limits to lift.
+func (j *job) liftLimit(to float64) string {
+	h := j.p.Host
+	n := math.Ceil(to * float64(max(h.Ranks, 1)))
+	online := h.Online.Or(math.Inf(1))
+	switch {
+	case h.Quota.Or(math.Inf(1)) < online:
+		return fmt.Sprintf("raise the CPU quota to %.0f (Kubernetes resources.limits.cpu, docker --cpus), and num_workers with it", n)
+	case h.Cpuset.Or(math.Inf(1)) < online:
+		return fmt.Sprintf("ask for %.0f cores (srun --cpus-per-task, docker --cpuset-cpus), and raise num_workers with it", n)
+	}
+	return "keep other work off this host while it trains (an exclusive node, or CPU requests that other jobs respect)"
+}
+
+// perRank divides what ranks of the host share.
+func (j *job) perRank(n float64) float64 { return n / float64(max(j.p.Host.Ranks, 1)) }
+
+// workerThreads limits the threads of each worker (F06–F09, scenario S07). There is no law for threads that spin for each other;
+// with the signature complete (more threads than twice the cores, workers using more CPU than their building thread) the public
+// cases and the scenario went 4 to 10 times faster.
+func workerThreads(j *job, s state) proposal {
+	threads, ok := j.p.Host.ThreadsPerWorker.Get()
+	l := s.law
+	if !ok || threads < 2 || l.Workers == 0 || !j.model.Known.Cores || float64(threads*l.Workers) <= 2*l.WorkerCores || l.Work <= 1.3*l.CPU {
+		return proposal{}
+	}
+	calm := func(part float64) func(*state) {
+		return func(s *state) {
+			s.law.Work *= part
+			s.law.CPU = math.Min(s.law.CPU, s.law.Work)
+			s.collate = math.Min(s.collate, s.law.CPU)
+		}
+	}
+	return proposal{
+		title: "one thread per worker", effort: fewLines,
+		how: "in worker_init_fn: torch.set_num_threads(1), cv2.setNumThreads(0), and OMP_NUM_THREADS=1 for the workers only",
+		assumes: []string{fmt.Sprintf("%d threads in each of %d workers on %.3g cores mostly wait for each other: a quarter of their CPU time is work (interval: a seventh to four fifths; F07, F08)",
+			threads, l.Workers, l.WorkerCores)},
+		change: calm(0.25), best: calm(0.15), worst: calm(0.8),
+	}
+}

@@ -1,0 +1,45 @@
+package fixes
+
+// order sorts fixes by what they save. Of fixes that cannot be told apart, the one that costs least comes first.
+//
+// Two savings cannot be told apart when they lie within 5 % of each other or two hundredths of the training time, or when the smaller one is at least half of the larger and
+// as good when both turn out badly: an assumption about somebody's code ("three quarters of it is the same every epoch") must not
+// outrank one argument that is sure to win as much (scenario S05 at W = 1).
+func order(all []priced) []priced {
+	rest := append([]priced{}, all...)
+	var out []priced
+	for len(rest) > 0 {
+		best := leader(rest)
+		out = append(out, rest[best])
+		rest = append(rest[:best], rest[best+1:]...)
+	}
+	return out
+}
+
+// leader is the index of the fix that comes next.
+func leader(rest []priced) int {
+	top := 0
+	for i, x := range rest {
+		if x.saved.Value > rest[top].saved.Value {
+			top = i
+		}
+	}
+	best := top
+	for i, x := range rest {
+		if !alike(rest[top], x) {
+			continue
+		}
+		cheaper := x.p.effort < rest[best].p.effort
+		same := x.p.effort == rest[best].p.effort
+		if cheaper || same && x.saved.Value > rest[best].saved.Value {
+			best = i
+		}
+	}
+	return best
+}
+
+// alike says whether a smaller saving cannot be told from the top one.
+func alike(top, x priced) bool {
+	t, v := top.saved, x.saved
+	return v.Value >= 0.95*t.Value || v.Value >= 0.5*t.Value && (v.Value >= t.Value-0.02 || v.Low >= 0.95*t.Low)
+}

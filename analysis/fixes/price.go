@@ -1,0 +1,121 @@
+package fixes
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+var zero stat.Estimate
+
+// priced is a proposal with its prediction.
+type priced struct {
+	rule  rule
+	p     proposal
+	step  stat.Estimate // seconds afterwards
+	saved stat.Estimate // share of the training time
+	after state
+}
+
+// price predicts a proposal on the configuration that ran.
+func (j *job) price(r rule, p proposal) priced {
+	out := priced{rule: r, p: p, after: apply(j.now, p.change)}
+	out.step = j.predict(p.change)
+	if p.best != nil {
+		out.step = widen(out.step, j.predict(p.best))
+	}
+	if p.worst != nil {
+		out.step = widen(out.step, j.predict(p.worst))
+	}
+	out.saved = j.savedShare(out, p)
+	return out
+}
+
+// predict is the step after a change, with the interval of the measurements.
+func (j *job) predict(change func(*state)) stat.Estimate {
+	after := apply(j.now, change)
+	if !j.model.Known.Step {
+		return stat.Estimate{Value: j.step, Low: j.step, High: j.step, Grade: stat.GradeC, Source: "length of an epoch"}
+	}
+	e := j.model.Predict(func(l loader.Law) loader.Law {
+		s := j.now
+		s.law = l
+		return apply(s, change).law
+	})
+	value := math.Max(after.law.Compute, e.Value-after.smooth)
+	e.Low, e.High = math.Min(value, e.Low), math.Max(value, e.High)
+	e.Value = value
+	return e
+}
+
+// widen stretches an interval so that it reaches the other end of an assumption, as an independent error.
+func widen(e, other stat.Estimate) stat.Estimate {
+	d := other.Value - e.Value
+	if d < 0 {
+		e.Low = math.Max(math.Min(e.Low, other.Low), e.Value-math.Hypot(e.Value-e.Low, d))
+	} else {
+		e.High = e.Value + math.Hypot(e.High-e.Value, d)
+	}
+	e.Grade = stat.Worse(e.Grade, stat.GradeC)
+	return e
+}
+
+// savedShare turns steps into a share of the training time, epoch starts included.
+func (j *job) savedShare(out priced, p proposal) stat.Estimate {
+	share := func(s state, step float64) float64 { return 1 - j.span(s, step)/j.wall + 0 }
+	e := out.step
+	e.Value = share(out.after, out.step.Value)
+	e.Low, e.High = share(out.after, out.step.High), share(out.after, out.step.Low)
+	for _, c := range []func(*state){p.best, p.worst} {
+		if c != nil {
+			s := apply(j.now, c)
+			v := share(s, out.step.Value)
+			e.Low, e.High = math.Min(e.Low, v), math.Max(e.High, v)
+		}
+	}
+	e.High = math.Min(e.High, 1)
+	return e
+}
+
+// fix writes a priced proposal as the report shows it.
+func (j *job) fix(x priced) Fix {
+	f := Fix{
+		ID: x.rule.id, Title: x.p.title, Effort: x.p.effort.String(), How: x.p.how, Needs: x.p.needs,
+		Measured: unit.None[stat.Estimate]("not tried in this run"),
+		Assumes:  append([]string{}, x.p.assumes...),
+	}
+	f.Predicted = Prediction{
+		StepSeconds: unit.Some(x.step), StepSavedShare: unit.Some(x.saved),
+		WaitRemovedShare: j.waitRemoved(x),
+		EpochSeconds:     unit.None[float64]("the length of an epoch is not known"),
+		GPUHoursPerDay:   unit.None[float64]("the number of GPUs is not known"),
+	}
+	if !j.model.Known.Step {
+		f.Predicted.StepSeconds = unit.None[stat.Estimate]("no steady step was measured")
+	}
+	if j.batches > 0 {
+		f.Predicted.EpochSeconds = unit.Some(x.saved.Value * j.wall)
+	}
+	if j.p.GPUs > 0 {
+		f.Predicted.GPUHoursPerDay = unit.Some(24 * x.saved.Value * float64(j.p.GPUs))
+	}
+	return f
+}
+
+// waitRemoved is the share of the data wait that goes away. A step's wait is what it takes beyond C.
+func (j *job) waitRemoved(x priced) loader.Num {
+	wait := func(s state, step float64) float64 {
+		w := math.Max(0, step-s.law.Compute)
+		if j.batches > 0 {
+			w = j.batches*w + s.epochStart()
+		}
+		return w
+	}
+	before := wait(j.now, j.step)
+	if before <= 0 {
+		return unit.None[float64]("there is no data wait to remove")
+	}
+	return unit.Some(math.Max(0, math.Min(1, 1-wait(x.after, x.step.Value)/before)))
+}

@@ -1,0 +1,111 @@
+package fixes
+
+import (
+	"fmt"
+	"math"
+)
+
+// localRead is what one reader gets from a local NVMe drive or the page cache, bytes per second. Drives made since 2018 read
+// 2–7 GB/s; the low end is taken.
+const localRead = 2e9
+
+// nvmeCache keeps the raw files on a local drive from the second epoch on. It takes reading away and nothing else: where
+// decoding fills the cores it is worth 0 % (the public Uber case), and where the device is the limit too (F73).
+func nvmeCache(j *job, s state) proposal {
+	p := proposal{
+		title: "cache the raw files on local NVMe", effort: stagingStep,
+		how:     "copy the files to a local drive before training, or turn on the file cache of the FUSE mount; point the dataset there",
+		needs:   "room for the dataset on every node's local drive; it helps from the second epoch on (from the first, if staged before)",
+		assumes: []string{"off-CPU time of a build is waiting for storage"},
+	}
+	left := math.Max(0, j.p.Batch.Read.Or(0)) / localRead
+	remains := 0.25
+	if !j.storageSeen() {
+		remains = 0.5
+		p.assumes[0] += ", although no file, request or byte was seen (interval: half of it)"
+	}
+	p.change = func(s *state) { s.readLocally(left) }
+	p.worst = func(s *state) { s.readLocally(math.Max(left, remains*s.law.Off)) }
+	return p
+}
+
+// readLocally leaves this much waiting per batch.
+func (s *state) readLocally(left float64) {
+	s.law.Off = math.Min(s.law.Off, left)
+	s.law.Shared = math.Min(s.law.Shared, s.law.Off)
+}
+
+// parallelFilesystem lets reads run side by side: it takes the exclusive part away, the latency stays (F28, F30).
+func parallelFilesystem(j *job, s state) proposal {
+	p := proposal{
+		title: "a store that serves all workers side by side", effort: hardware,
+		how:     "move the dataset to a parallel file system (Lustre, Weka, FSx) or an object store with enough bandwidth for all ranks",
+		needs:   "a store whose bandwidth is at least bytes per batch × batches per second × ranks",
+		assumes: []string{"a read takes as long as it does alone, whoever else reads (interval: half of the queueing stays)"},
+	}
+	switch {
+	case !j.model.Known.Shared && s.law.Off > s.law.CPU && j.waiting(s):
+		p.unpriced = "whether reads hold each other up was not measured: diagnose asks for builds alone and in company"
+		return p
+	case !j.model.Known.Shared || s.law.Shared > 0 || !j.waiting(s):
+		p.change = func(s *state) { s.law.Shared = 0 }
+		p.worst = func(s *state) { s.law.Shared /= 2 }
+		return p
+	}
+	p.zero = "reads do not hold each other up: " + j.binds(s)
+	return p
+}
+
+// shardFiles packs small files: what each file or request costs by itself goes away, but one per batch (F51 is the negative
+// control: where reading is not the limit the format does not matter).
+func shardFiles(j *job, s state) proposal {
+	n := math.Max(j.p.Batch.Files.Or(0), j.p.Batch.Requests.Or(0))
+	p := proposal{title: "pack small files into shards", effort: dataJob}
+	if n == 0 {
+		if s.law.Off > s.law.CPU && j.waiting(s) && !j.storageSeen() {
+			p.how = "pack the files into tar or record shards"
+			p.unpriced = "neither files nor requests were seen, so what one costs is not known"
+			return p
+		}
+		return proposal{}
+	}
+	if n < 4 {
+		return proposal{}
+	}
+	each := s.law.Off / n
+	p.how = "write the samples into shards of 100 MB or more (tar for webdataset, MDS, TFRecord or Arrow) and read them in order, shuffling shards and a buffer"
+	p.needs = "one pass over the dataset per data version; random access becomes access by shard"
+	p.assumes = []string{fmt.Sprintf("off-CPU time goes to opening files: %s each, %.0f a batch; four fifths of all but one go away (interval: half to all)", ms(each), n)}
+	p.change = func(s *state) { j.fewerReads(s, n, 0.8) }
+	p.best = func(s *state) { j.fewerReads(s, n, 1); s.law.Shared = math.Min(s.law.Shared, s.law.Off) }
+	p.worst = func(s *state) { j.fewerReads(s, n, 0.5) }
+	return p
+}
+
+// slowLink is the rate, bytes per second, below which an exclusive store is taken to be busy with requests, not with bytes.
+const slowLink = 20e6
+
+// fewerReads takes away a part of what n reads cost beyond one. Time on an exclusive store goes with it only where so few bytes
+// move that it must be the requests that fill it.
+func (j *job) fewerReads(s *state, n, part float64) {
+	factor := 1 - part*(1-1/n)
+	shared := s.law.Shared
+	s.wait(factor)
+	read, ok := j.p.Batch.Read.Get()
+	if shared > 0 && (!ok || read/shared >= slowLink) {
+		s.law.Shared = shared
+		s.law.Off = math.Max(s.law.Off, shared)
+	}
+}
+
+// storageSeen says whether anything shows that builds read from storage.
+func (j *job) storageSeen() bool {
+	b := j.p.Batch
+	return b.Files.Or(0) > 0 || b.Requests.Or(0) > 0 || b.Read.Or(0) > 0
+}
+
+// waiting says whether a step is longer than its own work by more than is worth mentioning.
+func (j *job) waiting(s state) bool {
+	step := j.stepIn(s)
+	return step > 0 && 1-(s.law.Compute+s.law.Fetches*s.law.Handoff)/step > Worth
+}

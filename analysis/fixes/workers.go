@@ -1,0 +1,113 @@
+package fixes
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/datawait/datawait/analysis/loader"
+)
+
+// nearEnough is the part of a step that a worker more must win to be worth having.
+const nearEnough = 0.02
+
+// moreWorkers proposes the smallest W with L/W ≤ max(C, shared, B/K) (F01–F05). It stops where cores or a shared store bind,
+// and at a few workers per core: 48 readers per GPU broke an object store, 104 on 23 cores froze (F70).
+func moreWorkers(j *job, s state) proposal {
+	p := proposal{title: "more workers", effort: oneArgument}
+	l := s.law
+	if !j.model.Known.Build {
+		p.zero = "the time to build a batch was not seen, so nothing says that workers are short"
+		return p
+	}
+	enough, ok := l.Enough(nearEnough)
+	if !ok {
+		p.zero = "a batch takes no time to build"
+		return p
+	}
+	target := min(enough, WorkerLimit(l))
+	if target <= l.Workers {
+		p.zero = j.enoughWorkers(s, enough)
+		return p
+	}
+	p.title = fmt.Sprintf("%s instead of %s", workers(target), count(l.Workers))
+	p.how = withArguments(j, func(a *arguments) { a.workers = target })
+	p.needs = j.workerMemory(target)
+	if target < enough {
+		p.assumes = append(p.assumes, fmt.Sprintf("%d workers would be enough; more than 4 per usable core are not proposed", enough))
+	}
+	if !j.model.Known.Shared && l.Off > 0 {
+		p.assumes = append(p.assumes, "what the workers wait for serves several of them as fast as one (not measured: the interval reaches to the other case)")
+	}
+	p.change = func(s *state) { s.setWorkers(target) }
+	return p
+}
+
+// WorkerLimit is the number of workers beyond which none is proposed: 4 per usable core, 4 at least; 16 where cores are unknown.
+func WorkerLimit(l loader.Law) int {
+	k := math.Min(l.WorkerCores, l.JobCores)
+	if math.IsInf(k, 1) {
+		return 16
+	}
+	return max(4, int(4*k))
+}
+
+// enoughWorkers says why no worker is added.
+func (j *job) enoughWorkers(s state, enough int) string {
+	l := s.law
+	switch b := l.Binding(); {
+	case b == loader.ByWorkers && enough > l.Workers:
+		return fmt.Sprintf("%s are %d per usable core already; %d would be needed", workers(l.Workers), WorkerLimit(l)/max(1, int(l.WorkerCores)), enough)
+	case b != loader.ByCompute && b != loader.ByMain:
+		return j.binds(s)
+	case l.Workers >= 2*enough && s.start > 0:
+		longer := s.start * (1 - float64(enough)/float64(l.Workers))
+		return fmt.Sprintf("%s keep up; %d only lengthen every epoch start, by %s", workers(enough), l.Workers, ms(longer))
+	case l.Workers > enough:
+		return fmt.Sprintf("%s %s keep up already", workers(enough), verb(enough, "would", "would"))
+	}
+	return fmt.Sprintf("%s already %s up with the device", workers(l.Workers), verb(l.Workers, "keeps", "keep"))
+}
+
+// fewerWorkers removes workers that only cost an epoch start (F04, F05, scenario S02 at W = 16).
+func fewerWorkers(j *job, s state) proposal {
+	enough, ok := s.law.Enough(0)
+	if j.p.Batch.CV.Or(0) > 0.2 {
+		enough++
+	}
+	if !ok || !j.model.Known.Build || s.law.Workers < 2*enough {
+		return proposal{}
+	}
+	return proposal{
+		title: fmt.Sprintf("%s instead of %d", workers(enough), s.law.Workers), effort: oneArgument,
+		how:     withArguments(j, func(a *arguments) { a.workers = enough }),
+		assumes: []string{"starting workers takes time in proportion to their number"},
+		change:  func(s *state) { s.setWorkers(enough) },
+		worst:   func(s *state) { start := s.start; s.setWorkers(enough); s.start = start },
+	}
+}
+
+// setWorkers changes W. Starting workers takes time in proportion to their number: 33 s without, 80 s with four, 136 s with
+// eight (F04).
+func (s *state) setWorkers(w int) {
+	if s.law.Workers > 0 {
+		s.start *= float64(w) / float64(s.law.Workers)
+	}
+	s.law.Workers = w
+}
+
+// withArguments writes the loader's call with some arguments changed.
+func withArguments(j *job, change func(*arguments)) string {
+	a := given(j.p.Args)
+	change(&a)
+	return a.call()
+}
+
+// workerMemory says what more workers take.
+func (j *job) workerMemory(w int) string {
+	bytes, ok := j.p.Batch.Bytes.Get()
+	if !ok || bytes <= 0 {
+		return "memory for the dataset object in every worker, /dev/shm for the queued batches"
+	}
+	queued := float64(w*j.p.Args.Prefetch.Or(defaultPrefetch)) * bytes
+	return fmt.Sprintf("memory for the dataset object in every worker, %.2g MB of /dev/shm for the queued batches", queued/1e6)
+}
