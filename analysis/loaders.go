@@ -112,6 +112,9 @@ func (b *bench) add(k *rank, l *load.Loader) {
 	for _, builds := range l.Builds {
 		b.addBuilds(k, builds)
 	}
+	if k.workers(l.ID) == 0 && l.Note.Kind != "watch" {
+		b.addOwn(k, l)
+	}
 	b.addSolo(l)
 }
 
@@ -167,6 +170,21 @@ func (b *bench) addBuilds(k *rank, builds *load.Builds) {
 	}
 }
 
+// addOwn takes the fetches of a loader without workers: each builds its batch.
+func (b *bench) addOwn(k *rank, l *load.Loader) {
+	b.inMain = true
+	for i := range k.Fetches {
+		f := &k.Fetches[i]
+		if f.Loader != l.ID || f.Upstream() || f.Test() || !f.Delivered() || f.Is(recording.FetchFirst) || !k.live.holds(f.Enter) {
+			continue
+		}
+		wall := float64(f.Wait()) / 1e9
+		b.build.Add(wall, 1)
+		b.builds++
+		b.squares += wall * wall
+	}
+}
+
 // addSolo finds the batches that were built while all other workers were idle.
 func (b *bench) addSolo(l *load.Loader) {
 	for _, s := range l.Solos {
@@ -210,7 +228,7 @@ func (b *bench) row() Loader {
 
 // offCPU is wall − CPU − run queue, over the same batches. A missing run queue is not taken for none.
 func (b *bench) offCPU() Ratio {
-	wall, cpu, queue := b.costs[load.CostWall], b.costs[load.CostCPU], b.costs[load.CostRunQueue]
+	wall, cpu, queue := b.costs[load.CostMeasured], b.costs[load.CostCPU], b.costs[load.CostRunQueue]
 	if !(cpu.weight > 0) || !(queue.weight > 0) {
 		return unit.None[float64]("CPU time or run-queue time of the builders could not be read")
 	}

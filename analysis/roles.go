@@ -21,7 +21,7 @@ type usage struct {
 	delivered int
 	spans     bool // steps were made within one iterator
 	epoch     uint32
-	step      uint32
+	step      int
 }
 
 func (k *rank) role() {
@@ -50,21 +50,25 @@ func (k *rank) role() {
 
 func (k *rank) usages(which func(*load.Fetch) bool) map[uint16]*usage {
 	all := map[uint16]*usage{}
+	step := 0 // counted here: what a fetch says counts fetches until the first optimizer step
 	for i := range k.Fetches {
 		f := &k.Fetches[i]
+		for step < len(k.Steps) && k.Steps[step].End <= f.Enter {
+			step++
+		}
 		if f.Upstream() || f.Test() || !f.Delivered() || !which(f) {
 			continue
 		}
 		u := all[f.Loader]
 		if u == nil {
-			u = &usage{epoch: f.Epoch, step: f.Step}
+			u = &usage{epoch: f.Epoch, step: step}
 			all[f.Loader] = u
 		}
 		u.delivered++
-		if f.Epoch == u.epoch && f.Step != u.step {
+		if f.Epoch == u.epoch && step != u.step {
 			u.spans = true
 		}
-		u.epoch, u.step = f.Epoch, f.Step
+		u.epoch, u.step = f.Epoch, step
 	}
 	return all
 }

@@ -36,6 +36,7 @@ var voidReasons = map[uint32]string{
 	recording.VoidEndedEarly:  "the run ended inside the block",
 	recording.VoidNeverIdle:   "the workers never became idle",
 	recording.VoidNoBatch:     "there was no batch to replay",
+	recording.VoidOtherLoop:   "another loop ran inside the block",
 }
 
 // Reason says why a block does not count.

@@ -210,15 +210,8 @@ func (o *Outcome) shares(blocks []Block, cached []pair) {
 	if !(live.Seconds > 0) {
 		return
 	}
-	// Beside another leg stands the host-cached block of the same live block, where there is one.
-	if d := difference(blocks, recording.LegHostCached, recording.LegDeviceCached); !math.IsNaN(d) {
-		o.Copy = unit.Some(d / live.Seconds)
-	}
-	busy := 0.0
-	if d := difference(blocks, recording.LegHostCachedBusy, recording.LegHostCached); !math.IsNaN(d) {
-		busy = d
-		o.Interference = unit.Some(d / live.Seconds)
-	}
+	o.Copy = unit.Float(relative(blocks, recording.LegHostCached)-relative(blocks, recording.LegDeviceCached), why)
+	o.Interference = unit.Float(relative(blocks, recording.LegHostCachedBusy)-relative(blocks, recording.LegHostCached), why)
 	wait := live.Wait - host.Wait
 	if !math.IsNaN(live.Exposed) {
 		wait = live.Exposed
@@ -226,14 +219,19 @@ func (o *Outcome) shares(blocks []Block, cached []pair) {
 			wait -= host.Exposed
 		}
 	}
-	o.Unexplained = unit.Some((live.Seconds - host.Seconds - wait - busy) / live.Seconds)
+	o.Unexplained = unit.Float((live.Seconds-host.Seconds-wait)/live.Seconds-o.Interference.Or(0), why)
 }
 
-// difference is how much longer a step of leg a takes than one of leg b, as the mean ratio to their live blocks.
-func difference(blocks []Block, a, b recording.Leg) float64 {
-	_, one := means(pairs(blocks, a))
-	_, two := means(pairs(blocks, b))
-	return one.Seconds - two.Seconds
+// relative is the mean step of a leg as a share of the live steps before it: what drifts takes both along. NaN without pairs.
+func relative(blocks []Block, leg recording.Leg) float64 {
+	sum, n := 0.0, 0.0
+	for _, p := range pairs(blocks, leg) {
+		if p.live.Seconds > 0 {
+			sum += p.other.Seconds / p.live.Seconds
+			n++
+		}
+	}
+	return sum / n
 }
 
 // means averages both sides of pairs; NaN without pairs, and where a pair does not know.

@@ -60,24 +60,25 @@ type Window struct {
 
 // Rank is one training process.
 type Rank struct {
-	Node        *Node
-	Declaration recording.Declaration
-	Number      int // declared, else by order of appearance
-	Begin, End  int64
-	Fetches     []Fetch // ordered by Enter
-	Steps       []Step  // ordered by End; only those of the training thread
-	Iterators   []Iterator
-	Marks       []Mark
-	Blocks      []recording.Block
-	Loaders     []*Loader // ordered by ID
-	Notes       recording.Notes
-	Exposures   int    // device-clock records that found their fetch
-	Emulated    bool   // its device clock is the emulated one
-	Parked      bool   // it waited to be ended
-	Finished    bool   // it ended by itself, normally
-	TestBegan   int64  // first sign of the cached-data test; Unknown if there was none
-	FetchCPU    int64  // Σ thread CPU inside next(), over the fetches that know it
-	Lost        uint64 // records overwritten before they were read
+	Node         *Node
+	Declaration  recording.Declaration
+	Number       int // declared, else by order of appearance
+	Begin, End   int64
+	Fetches      []Fetch // ordered by Enter
+	Steps        []Step  // ordered by End; those of the training thread and of the optimizer that is counted
+	Iterators    []Iterator
+	Marks        []Mark
+	Blocks       []recording.Block
+	Loaders      []*Loader // ordered by ID
+	Notes        recording.Notes
+	Exposures    int   // device-clock records that found their fetch
+	Emulated     bool  // its device clock is the emulated one
+	Parked       bool  // it waited to be ended
+	Finished     bool  // it ended by itself, normally
+	TestBegan    int64 // first sign of the cached-data test; Unknown if there was none
+	FetchCPU     int64 // Σ thread CPU inside next(), over the FetchClocked fetches that know it
+	FetchClocked int
+	Lost         uint64 // records overwritten before they were read
 
 	workers []recording.Worker
 	solos   []recording.Solo
@@ -163,6 +164,8 @@ type Builds struct {
 	Threads int // it may use; 0 = unknown
 	Batches []Batch
 	Costs   Series // fields Cost…, one weight per batch
+
+	built uint32 // seq of the fetch whose costs were opened last, without workers
 }
 
 // Batch is one batch being built.
@@ -188,6 +191,7 @@ const (
 	CostRChar       // bytes through read()
 	CostReadBytes   // bytes from a device
 	CostInvoluntary // context switches
+	CostMeasured    // seconds, wall: of those batches whose CPU time is known
 	CostFields      // how many there are
 )
 

@@ -16,7 +16,6 @@ type mainFold struct {
 	rank   *Rank
 	bad    *uint64
 	builds map[uint16]*Builds // by loader: what the process built itself
-	last   *Builds            // of the latest BATCH, for its COST and IO
 }
 
 // take is the hot loop of a report: a day of sixteen ranks is fifty million records.
@@ -44,9 +43,9 @@ func (m *mainFold) take(records []recording.Record) {
 		case recording.KindBatch:
 			ok = m.batch(rec)
 		case recording.KindCost:
-			m.last.cost(rec)
+			m.own(rec.Ref()).cost(rec)
 		case recording.KindIO:
-			m.last.io(rec)
+			m.own(rec.Ref()).io(rec)
 		}
 		if !ok {
 			*m.bad++
@@ -62,6 +61,7 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 	}
 	if f.CPU < latest {
 		r.FetchCPU += int64(f.CPU)
+		r.FetchClocked++
 	}
 	r.Fetches = append(r.Fetches, Fetch{Enter: enter, Exit: exit, Idle: Unknown, Seq: rec.Seq(), Batch: f.Batch, Epoch: f.Epoch,
 		Step: f.Step, Loader: f.Ref, Ready: small(f.Ready), Block: uint8(min(f.Block, 255)), Flags: f.Flags})
@@ -204,7 +204,8 @@ func (r *Rank) order() {
 	if !slices.IsSortedFunc(r.Steps, byEnd) {
 		slices.SortStableFunc(r.Steps, byEnd)
 	}
-	r.Steps = slices.CompactFunc(r.Steps, func(a, b Step) bool { return a.End == b.End })
+	// Of several optimizers one is counted, and the others' steps carry its number unchanged.
+	r.Steps = slices.CompactFunc(r.Steps, func(a, b Step) bool { return a.Number == b.Number || a.End == b.End })
 	slices.SortStableFunc(r.Iterators, func(a, b Iterator) int { return cmp.Compare(a.Begin, b.Begin) })
 	r.Iterators = slices.Compact(r.Iterators)
 	slices.SortStableFunc(r.Marks, func(a, b Mark) int { return cmp.Compare(a.Begin, b.Begin) })

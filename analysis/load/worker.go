@@ -47,17 +47,53 @@ func (w *workerStream) take(records []recording.Record) {
 	}
 }
 
-// batch of a training process that builds its batches itself.
+// batch of a training process that builds its batches itself, with a BATCH for each.
 func (m *mainFold) batch(rec *recording.Record) bool {
 	b := m.builds[rec.Ref()]
 	if b == nil {
-		b = &Builds{PID: m.rank.Declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap)}
-		m.builds[rec.Ref()] = b
-		l := m.rank.loader(rec.Ref())
-		l.Builds = append(l.Builds, b)
+		b = m.fresh(rec.Ref())
 	}
-	m.last = b
 	return b.batch(rec)
+}
+
+func (m *mainFold) fresh(loader uint16) *Builds {
+	b := &Builds{PID: m.rank.Declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap)}
+	m.builds[loader] = b
+	l := m.rank.loader(loader)
+	l.Builds = append(l.Builds, b)
+	return b
+}
+
+// own returns what a COST or IO of the training process speaks of. Without workers there is no BATCH: the last fetch of the loader
+// built the batch, and its reading is made when its COST comes.
+func (m *mainFold) own(loader uint16) *Builds {
+	b := m.builds[loader]
+	if b != nil && len(b.Batches) > 0 {
+		return b
+	}
+	f := m.lastFetch(loader)
+	if f == nil {
+		return b
+	}
+	if b == nil {
+		b = m.fresh(loader)
+	}
+	if b.built != f.Seq {
+		b.built = f.Seq
+		b.reading(f.Enter, f.Exit, nan)
+	}
+	return b
+}
+
+// lastFetch returns the loader's last fetch; it is at most a few records back.
+func (m *mainFold) lastFetch(loader uint16) *Fetch {
+	fetches := m.rank.Fetches
+	for i := len(fetches) - 1; i >= max(0, len(fetches)-64); i-- {
+		if fetches[i].Loader == loader {
+			return &fetches[i]
+		}
+	}
+	return nil
 }
 
 func (b *Builds) batch(rec *recording.Record) bool {
@@ -74,14 +110,18 @@ func (b *Builds) batch(rec *recording.Record) bool {
 	if b.Worker < 0 && v.Worker != recording.Unknown32 {
 		b.Worker = int(v.Worker)
 	}
+	b.reading(begin, end, reading32(v.Samples))
+	return true
+}
+
+// reading opens a batch's costs, all but its wall time still missing.
+func (b *Builds) reading(begin, end int64, samples float32) {
 	var costs [CostFields]float32
 	for i := range costs {
 		costs[i] = nan
 	}
-	costs[CostWall] = float32(float64(end-begin) / 1e9)
-	costs[CostSamples] = reading32(v.Samples)
+	costs[CostWall], costs[CostSamples] = float32(float64(end-begin)/1e9), samples
 	b.Costs.add(begin, end, 1, costs[:]...)
-	return true
 }
 
 // cost adds what the batches before it cost. One COST for several batches (a training process that builds them itself reads
@@ -102,6 +142,9 @@ func (b *Builds) cost(rec *recording.Record) {
 		s[CostCollate], s[CostBytes] = per(seconds(v.Collate)), per(reading(v.Bytes))
 		s[CostFiles], s[CostRequests] = per(reading32(v.Files)), per(reading32(v.Requests))
 		s[CostTensors] = tensors
+		if s[CostCPU] == s[CostCPU] {
+			s[CostMeasured] = s[CostWall]
+		}
 	}
 }
 

@@ -90,6 +90,9 @@ func (p *process) train(block uint32) (wait int64) {
 		flags = recording.FetchFirst
 	}
 	p.fetched(flags, enter, exit, uint32(batch), ready, block)
+	if p.job.Workers == 0 {
+		p.write(cost(0, exit-enter).Encode())
+	}
 	p.work(p.job.Copy)
 	return exit - enter
 }
@@ -147,23 +150,22 @@ func (p *process) pause() {
 func (p *process) builds() {
 	streams := map[int]recording.StreamID{}
 	for b := range p.loader.sent {
+		if p.job.Workers == 0 {
+			return // the costs stand behind their fetch
+		}
 		batch := recording.Batch{Ref: recording.Unknown16, Received: recording.Unknown64, Begin: uint64(p.loader.begins[b]), End: uint64(p.loader.sent[b]),
 			Sent: uint64(p.loader.sent[b]), Batch: uint32(b), Samples: 8, Worker: recording.Unknown32}
-		wall := p.loader.sent[b] - p.loader.begins[b]
-		cost := recording.Cost{Ref: batch.Ref, CPU: uint64(wall / 4), ProcessCPU: uint64(wall / 3), RunQueue: uint64(wall / 8), Collate: uint64(wall / 10),
-			Bytes: 1 << 20, Files: 8, Requests: 0, Tensors: 2}
-		stream := p.main
-		if p.job.Workers > 0 {
-			w := b % p.job.Workers
-			if streams[w] == 0 {
-				streams[w], _ = p.memory.Declare(recording.Declaration{Producer: recording.ProducerWorker, Host: "node0", PID: int(p.pid(w)),
-					PPID: 100 * (p.rank + 1), Parent: 100 * (p.rank + 1)})
-			}
-			stream = streams[w]
-		} else {
-			batch.Ref, cost.Ref = 0, 0
-			p.seq += 2
+		w := b % p.job.Workers
+		if streams[w] == 0 {
+			streams[w], _ = p.memory.Declare(recording.Declaration{Producer: recording.ProducerWorker, Host: "node0", PID: int(p.pid(w)),
+				PPID: 100 * (p.rank + 1), Parent: 100 * (p.rank + 1)})
 		}
-		p.memory.Add(stream, batch.Encode(), cost.Encode())
+		p.memory.Add(streams[w], batch.Encode(), cost(recording.Unknown16, p.loader.sent[b]-p.loader.begins[b]).Encode())
 	}
+}
+
+// cost of a batch that took so long.
+func cost(ref uint16, wall int64) recording.Cost {
+	return recording.Cost{Ref: ref, CPU: uint64(wall / 4), ProcessCPU: uint64(wall / 3), RunQueue: uint64(wall / 8), Collate: uint64(wall / 10),
+		Bytes: 1 << 20, Files: 8, Requests: 0, Tensors: 2}
 }
