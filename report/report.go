@@ -106,10 +106,11 @@ func keep(files map[string][]byte, name string, write func(io.Writer) error) err
 	return nil
 }
 
-// ticket makes the Markdown and the one picture it shows: the ladder, or the timeline where there is no ladder.
+// ticket makes the Markdown and the one picture it shows: the ladder, or the first other picture there is.
 func ticket(files map[string][]byte, v View) error {
 	o := markdown.Options{Files: []string{"report.html", "report.json"}}
-	if f := plots.Ladder(v.Ladder); !f.Empty() {
+	if all := plots.All(v); len(all) > 0 {
+		f := all[0]
 		if err := pictures(files, []plots.Figure{f}); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func fixes(b *strings.Builder, v view.View) {
 	if v.Fixes.Words != "" {
 		fmt.Fprintf(b, "**Fixes:** %s\n\n", prose(v.Fixes.Words))
 	} else {
-		fmt.Fprintf(b, "| | fix | step, %s | 95 %% interval | wait | effort |\n|--:|:--|--:|--:|--:|:--|\n", v.Fixes.Unit)
+		fmt.Fprintf(b, "| | fix | step, %s%s | 95 %% interval | wait | effort |\n|--:|:--|--:|--:|--:|:--|\n", v.Fixes.Unit, grade(v.Fixes))
 		for _, f := range v.Fixes.Rows[:min(maxFixes, len(v.Fixes.Rows))] {
 			change := prose(f.To.Text)
 			if f.To.Known {
@@ -86,6 +86,20 @@ func fixes(b *strings.Builder, v view.View) {
 	if len(short) > 0 {
 		fmt.Fprintf(b, "**Will not help:** %s.\n\n", strings.Join(short, " · "))
 	}
+	short = nil
+	for _, u := range v.Unpriced {
+		short = append(short, prose(u.Short))
+	}
+	if len(short) > 0 {
+		fmt.Fprintf(b, "**May help, this run cannot tell how much:** %s.\n\n", strings.Join(short, " · "))
+	}
+}
+
+func grade(f view.Fixes) string {
+	if f.Grade == "" {
+		return ""
+	}
+	return " (grade " + f.Grade + ")"
 }
 
 func remark(f view.Fix) string {

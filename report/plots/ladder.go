@@ -12,6 +12,9 @@ var rungRoles = []role{allocated, held, resident, working, matrix}
 
 // Ladder draws one bar per rung, from allocated down to tensor. A rung that is not known is words, no bar.
 func Ladder(l view.Ladder) Figure {
+	if l.Words != "" {
+		return Figure{}
+	}
 	const width, row = 400, 30
 	n := len(l.Rungs)
 	return Figure{Name: "ladder", Alt: ladderAlt(l), Width: width, Height: vg.Length(n*row + 4), draw: func(p *pen) {

@@ -14,6 +14,11 @@ func isMark(r rune) bool { return unicode.Is(unicode.M, r) }
 const barCells = 40
 
 func (p *page) ladder(l view.Ladder) {
+	defer p.blank()
+	if l.Words != "" {
+		p.wrap(p.paint.none, "  ", "  ", l.Words)
+		return
+	}
 	name, value := 0, 0
 	for _, r := range l.Rungs {
 		name = max(name, columns(r.Name))
@@ -33,7 +38,6 @@ func (p *page) ladder(l view.Ladder) {
 		}
 		p.line(s)
 	}
-	p.blank()
 }
 
 // bar draws a share in eighths of a cell. More than nothing is at least one eighth.
@@ -60,11 +64,15 @@ func (p *page) fixes(v view.View) {
 	} else {
 		p.fixTable(v.Fixes)
 	}
-	var short []string
+	var no, may []string
 	for _, n := range v.NoHelp {
-		short = append(short, n.Short)
+		no = append(no, n.Short)
 	}
-	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(short, " · "))
+	for _, u := range v.Unpriced {
+		may = append(may, u.Short)
+	}
+	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(no, " · "))
+	p.wrap(p.paint.none, "May help, this run cannot tell how much: ", "               ", strings.Join(may, " · "))
 }
 
 func (p *page) fixTable(f view.Fixes) {
@@ -78,7 +86,14 @@ func (p *page) fixTable(f view.Fixes) {
 	if f.Plan.Label != "" {
 		rows = append(rows, []string{"", f.Plan.Label, f.Plan.From.Number + " → " + f.Plan.To.Number, "", f.Plan.Then})
 	}
-	p.table([]string{"", "Fixes, best first", "step, " + f.Unit, "wait", "effort"}, rows)
+	p.table([]string{"", "Fixes, best first", stepHead(f), "wait", "effort"}, rows)
+}
+
+func stepHead(f view.Fixes) string {
+	if f.Grade == "" {
+		return "step, " + f.Unit
+	}
+	return "step, " + f.Unit + " (grade " + f.Grade + ")"
 }
 
 func stepChange(x view.Fix) string {

@@ -53,31 +53,28 @@ func (p *page) head(v view.View) {
 func (p *page) verdict(v view.View) {
 	p.wrap(p.paint.bold, "", "", v.Headline.Lead+": "+v.Headline.Text)
 	p.wrap(p.paint.none, "", "", strings.Join(v.Proof, " "))
-	for i, f := range v.Findings {
-		if i == maxFindings {
-			break
-		}
-		head := "Cause     "
+	for i, f := range v.Causes[:min(maxCauses, len(v.Causes))] {
+		head := "Why  "
 		if i > 0 {
-			head = "and       "
+			head = "and  "
 		}
-		p.wrap(p.paint.none, head, "          ", f.Short)
+		p.wrap(p.paint.none, head, "     ", f.Short)
 	}
 	p.blank()
 }
 
-// maxFindings is how many findings fit on one screen; the other files have them all.
-const maxFindings = 2
+// maxCauses is how many findings fit on one screen; the other files have them all.
+const maxCauses = 2
 
 func (p *page) anatomies(v view.View) {
 	if v.Step.Whole.Known || len(v.Step.Parts) > 0 {
-		p.anatomy(v.Step)
+		p.anatomy(v.Step, nil)
 	}
 	for i, b := range v.Batches {
 		if i == maxBatches {
 			break
 		}
-		p.anatomy(b)
+		p.anatomy(b, b.Notes[:min(1, len(b.Notes))])
 	}
 	p.blank()
 }
@@ -85,7 +82,7 @@ func (p *page) anatomies(v view.View) {
 // maxBatches is how many loaders fit on one screen.
 const maxBatches = 3
 
-func (p *page) anatomy(a view.Anatomy) {
+func (p *page) anatomy(a view.Anatomy, notes []string) {
 	var parts []string
 	for _, x := range a.Parts {
 		s := x.Name + " " + x.Text
@@ -95,14 +92,15 @@ func (p *page) anatomy(a view.Anatomy) {
 		parts = append(parts, s)
 	}
 	head := a.Name + ", " + a.Whole.Words()
+	if a.Whole.Span != "" {
+		head += " (" + a.Whole.Span + ")"
+	}
 	pad := max(2, anatomyHead-columns(head))
-	p.wrap(p.paint.none, head+strings.Repeat(" ", pad), strings.Repeat(" ", anatomyHead), strings.Join(append(parts, firstOf(a.Notes)...), " · "))
+	p.wrap(p.paint.none, head+strings.Repeat(" ", pad), strings.Repeat(" ", anatomyHead), strings.Join(append(parts, notes...), " · "))
 }
 
 // anatomyHead is the width of the column with the name of a whole.
-const anatomyHead = 20
-
-func firstOf(s []string) []string { return s[:min(1, len(s))] }
+const anatomyHead = 30
 
 func (p *page) close(v view.View, o Options) {
 	p.wrap(p.paint.none, "How sure: ", "          ", strings.Join(v.Sure, " · "))

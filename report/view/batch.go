@@ -77,7 +77,7 @@ func reads(l analysis.Loader) string {
 }
 
 func batchNotes(r *analysis.Result, l analysis.Loader) []string {
-	by := "built by " + plural(l.WorkersSeen, "worker")
+	by := plural(l.WorkersSeen, "worker")
 	if l.WorkersSeen == 0 {
 		by = "built in the training process"
 	}

@@ -27,6 +27,17 @@ func findings(r *analysis.Result) []Finding {
 	return out
 }
 
+// causes leaves out what the headline or a banner says already.
+func causes(all []Finding) []Finding {
+	var out []Finding
+	for _, f := range all {
+		if !blind(f.ID) && f.ID != "metric-untrusted" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // shortFinding is a finding in one line: its title, its size and how sure it is.
 func shortFinding(f Finding) string {
 	s := upper(strings.TrimSuffix(f.Title, ".")) + " ("

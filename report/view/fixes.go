@@ -12,6 +12,7 @@ type Fixes struct {
 	Rows  []Fix
 	Plan  Plan
 	Unit  string // of the step times, "ms"
+	Grade string // of the predictions: that of the weakest
 	Words string // why there are none; "" where there are
 }
 
@@ -46,14 +47,15 @@ type Plan struct {
 func fixes(r *analysis.Result) Fixes {
 	st, unitName := stepStyle(r)
 	f := Fixes{Unit: unitName}
-	if why, held := withheld(r); held {
-		f.Words = "Predictions are withheld. " + why
+	if _, held := withheld(r); held {
+		f.Words = "Predictions are withheld, so no fix is ranked."
 		return f
 	}
 	list := slices.Clone(r.Fixes)
 	slices.SortStableFunc(list, func(a, b analysis.Fix) int { return a.Position - b.Position })
 	for _, x := range list {
 		f.Rows = append(f.Rows, fix(r, x, st))
+		f.Grade = max(f.Grade, f.Rows[len(f.Rows)-1].To.Grade)
 	}
 	if len(f.Rows) == 0 {
 		f.Words = "No fix is worth making: none of those considered changes the step by a meaningful amount."
@@ -158,7 +160,12 @@ func noHelp(r *analysis.Result) []NoHelp {
 func unpriced(r *analysis.Result) []Unpriced {
 	var out []Unpriced
 	for _, x := range r.Unpriced {
-		out = append(out, Unpriced{orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), upper(sentence(x.How)), upper(sentence(x.Reason))})
+		u := Unpriced{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), How: upper(sentence(x.How)), Reason: upper(sentence(x.Reason))}
+		u.Short = u.Title
+		if why := clause(x.Reason); why != "" {
+			u.Short += " (" + why + ")"
+		}
+		out = append(out, u)
 	}
 	return out
 }

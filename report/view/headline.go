@@ -42,13 +42,14 @@ var dataFindings = map[string]bool{
 // headline is the verdict in a few words and its size in a sentence or two.
 func headline(r *analysis.Result) Headline {
 	if len(r.Verdicts) == 0 {
-		return Headline{Lead: "No finding", Text: sizes(r)}
+		return Headline{"No finding", sizes(r, withDoubt), sizes(r, bare)}
 	}
 	top := r.Verdicts[0]
 	if blind(top.ID) {
-		return Headline{Lead: lead(r, top.ID), Text: upper(sentence(top.Title))}
+		text := upper(sentence(top.Title))
+		return Headline{lead(r, top.ID), text, text}
 	}
-	return Headline{Lead: lead(r, top.ID), Text: sizes(r)}
+	return Headline{lead(r, top.ID), sizes(r, withDoubt), sizes(r, bare)}
 }
 
 // blind reports that a verdict is about the measurement, so that sizes would say nothing.
@@ -75,32 +76,29 @@ func waitShare(r *analysis.Result) analysis.Est {
 	return r.Step.DataWaitShare
 }
 
-// sizes says in a sentence or two how much of a step is lost to data and how much the GPUs work.
-func sizes(r *analysis.Result) string {
+// sizes says in a sentence or two how much of a step is lost to data and how much the GPUs work. What the GPUs do is left
+// out where it is not known: a banner says so.
+// show writes a number: with its doubt in the text, without in a title.
+func sizes(r *analysis.Result, show func(Quantity) string) string {
 	wait, sm := estimate(r.Step.ExposedWaitShare, percentStyle), smWords(r)
 	switch {
 	case wait.Known && sm.Known:
-		return gpus(r, "The GPU waits ", "The GPUs wait ") + wait.Text + " of every step for the next batch and " + gpus(r, "works ", "work ") + sm.Text +
+		return gpus(r, "The GPU waits ", "The GPUs wait ") + show(wait) + " of every step for the next batch and " + gpus(r, "works ", "work ") + show(sm) +
 			" of the time " + gpus(r, "it is", "they are") + " allocated."
 	case wait.Known:
-		return gpus(r, "The GPU waits ", "The GPUs wait ") + wait.Text + " of every step for the next batch. How much work fills the rest is unknown: " + sm.Why + "."
+		return gpus(r, "The GPU waits ", "The GPUs wait ") + show(wait) + " of every step for the next batch."
+	case sm.Known:
+		return hostWait(r, show) + " " + gpus(r, "The GPU works ", "The GPUs work ") + show(sm) + " of the time " + gpus(r, "it is", "they are") + " allocated."
 	}
-	return hostWait(r) + " " + smSentence(r, sm)
+	return hostWait(r, show)
 }
 
 // hostWait is the wait of the training process where it is not known what the GPU did meanwhile.
-func hostWait(r *analysis.Result) string {
+func hostWait(r *analysis.Result, show func(Quantity) string) string {
 	if q := estimate(r.Step.DataWaitShare, percentStyle); q.Known {
-		return "The training process waits " + q.Text + " of every step for the next batch; whether the GPU stood idle meanwhile is unknown."
+		return "The training process waits " + show(q) + " of every step for the next batch; whether the GPU stood idle meanwhile is unknown."
 	}
 	return "How long a step waits for data is unknown: " + estimate(r.Step.DataWaitShare, percentStyle).Why + "."
-}
-
-func smSentence(r *analysis.Result, sm Quantity) string {
-	if !sm.Known {
-		return "How much the GPUs work is unknown: " + sm.Why + "."
-	}
-	return gpus(r, "The GPU works ", "The GPUs work ") + sm.Text + " of the time " + gpus(r, "it is", "they are") + " allocated."
 }
 
 // smWords is the SM activity of all GPUs, and says so where it is not known for each.
@@ -121,7 +119,9 @@ func gpus(r *analysis.Result, one, many string) string {
 	return many
 }
 
-func title(h Headline) string { return h.Lead + ": " + firstSentence(h.Text) }
+func bare(q Quantity) string { return q.Text }
+
+func title(h Headline) string { return h.Lead + ": " + firstSentence(h.Plain) }
 
 // firstSentence cuts at the first full stop that ends a sentence, and drops the stop.
 func firstSentence(s string) string {
@@ -136,6 +136,9 @@ func firstSentence(s string) string {
 // proof gives the sentences that prove the headline: what the cached-data test showed and what follows from it.
 func proof(r *analysis.Result) []string {
 	b := r.Baseline
+	if b == nil && r.Job.Steps == 0 {
+		return []string{"Without a step there is no data wait, no test and no fix to report."}
+	}
 	if b == nil {
 		return []string{"No cached-data test ran, so what the input pipeline costs is inferred, not tried; datawait diagnose runs it."}
 	}
@@ -143,7 +146,7 @@ func proof(r *analysis.Result) []string {
 	if !ok {
 		return []string{"The cached-data test has no result: " + orWords(clause(b.Why), "no block of it counts") + "."}
 	}
-	return []string{comparison(b, b.Legs["live"], cached), conclusion(b)}
+	return []string{comparison(r, b.Legs["live"], cached), conclusion(b)}
 }
 
 // cachedLeg is the leg that stands for "batches already in memory".
@@ -156,19 +159,22 @@ func cachedLeg(b *analysis.Baseline) (analysis.Leg, bool) {
 	return analysis.Leg{}, false
 }
 
-func comparison(b *analysis.Baseline, live, cached analysis.Leg) string {
-	base, _ := live.StepSeconds.Get()
-	st := scaleStyle(timeScales, base.Value)
+func comparison(r *analysis.Result, live, cached analysis.Leg) string {
+	st, _ := stepStyle(r)
 	from, to := estimate(live.StepSeconds, st), estimate(cached.StepSeconds, st)
 	s := "With batches already in memory "
-	if a, b := estimate(live.SMActiveRatio, percentStyle), estimate(cached.SMActiveRatio, percentStyle); a.Known && b.Known {
-		s += "SM activity goes from " + a.Text + " to " + b.Text + " and "
+	a, c := estimate(live.SMActiveRatio, percentStyle), estimate(cached.SMActiveRatio, percentStyle)
+	switch {
+	case a.Known && c.Known && a.Text == c.Text:
+		s += "SM activity stays at " + a.Text + " and "
+	case a.Known && c.Known:
+		s += "SM activity goes from " + a.Text + " to " + c.Text + " and "
 	}
 	s += "a step takes " + to.Text
 	if from.Known {
 		s += " instead of " + from.Text
 	}
-	return s + " (" + speed(b.Ceiling) + ")."
+	return s + " (" + speed(r.Baseline.Ceiling) + ")."
 }
 
 // speed says how many times faster, or that there is no meaningful difference.
@@ -180,19 +186,43 @@ func speed(ceiling analysis.Est) string {
 	case q.Range == "":
 		return q.Text + " the speed"
 	case q.Low <= 1 && q.High >= 1:
-		return "no meaningful difference: " + q.Text + " the speed, 95" + nbsp + "% interval " + q.Span
+		return "no meaningful difference: " + q.Text + " the speed, " + doubt(q)
 	case q.Value < 1:
-		return q.Text + " the speed, 95" + nbsp + "% interval " + q.Span
+		return q.Text + " the speed, " + doubt(q)
 	}
-	return q.Text + " faster, 95" + nbsp + "% interval " + q.Span
+	return q.Text + " faster, " + doubt(q)
+}
+
+// doubt is the interval and the grade of a number, as they stand beside it.
+func doubt(q Quantity) string {
+	var parts []string
+	if q.Span != "" {
+		parts = append(parts, "95"+nbsp+"% interval "+q.Span)
+	}
+	if q.Grade != "" {
+		parts = append(parts, "grade "+q.Grade)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// withDoubt writes a number of the headline with its interval and grade behind it.
+func withDoubt(q Quantity) string {
+	d := doubt(q)
+	if d == "" {
+		return q.Text
+	}
+	return q.Text + " (" + d + ")"
 }
 
 func conclusion(b *analysis.Baseline) string {
 	switch b.Conclusion {
 	case "input-pipeline":
+		if c, ok := b.Ceiling.Get(); ok && c.Value < 1/(1-smallWait) {
+			return "That is all a faster input pipeline can win."
+		}
 		return "The input pipeline is the cause; more GPUs would wait as well."
 	case "not-input":
-		return "The input pipeline is not the cause."
+		return "The input pipeline is not what limits this job."
 	case "inconclusive":
 		return "The test is inconclusive: " + orWords(clause(b.Why), "its blocks differ too much among themselves") + "."
 	}
@@ -209,13 +239,13 @@ func orWords(s, otherwise string) string {
 // bullets are the three points that carry a ticket: what the test showed, what the cause is, where a step goes.
 func bullets(v View) []string {
 	out := []string{strings.Join(v.Proof, " ")}
-	if len(v.Findings) > 0 {
-		out = append(out, "Cause: "+v.Findings[0].Short)
+	if len(v.Causes) > 0 {
+		out = append(out, "Why: "+v.Causes[0].Short)
 	}
 	if len(v.Step.Parts) > 0 {
 		out = append(out, stepLine(v.Step))
 	} else {
-		out = append(out, ladderLine(v.Ladder))
+		out = append(out, orWords(v.Ladder.Words, ladderLine(v.Ladder)))
 	}
 	return out
 }

@@ -12,7 +12,8 @@ import (
 // Ladder is the picture that separates allocation from work: each rung a share of the time the GPUs were allocated.
 type Ladder struct {
 	Rungs []Rung // from allocated down to tensor; always all five
-	Note  string // over which GPUs, and how long
+	Note  string // over which GPUs
+	Words string // why there is no ladder; "" where at least one rung is known
 }
 
 // Rung is one step of the ladder.
@@ -24,14 +25,19 @@ type Rung struct {
 
 func ladder(r *analysis.Result) Ladder {
 	if len(r.GPUs) == 0 {
-		return Ladder{Rungs: unknownRungs(r), Note: "No GPU was sampled."}
+		why, _ := noSM(r)
+		return Ladder{Rungs: unknownRungs(why), Words: "What the GPUs did is unknown: " + why + "."}
 	}
 	rung := func(name, note string, pick func(analysis.GPU) analysis.Est) Rung {
 		e, covered := overGPUs(r.GPUs, pick)
 		if covered > 0 && covered < len(r.GPUs) {
 			note = joinNotes(note, "known for "+count(covered)+" of "+count(len(r.GPUs))+" GPUs")
 		}
-		return Rung{name, estimate(e, wholePercentStyle), note}
+		q := estimate(e, wholePercentStyle)
+		if q.Range != "" {
+			note = joinNotes(note, q.Range+", grade "+q.Grade)
+		}
+		return Rung{name, q, note}
 	}
 	return Ladder{
 		Note: "Shares of the time that " + plural(len(r.GPUs), "GPU was|GPUs were") + " allocated.",
@@ -45,8 +51,7 @@ func ladder(r *analysis.Result) Ladder {
 	}
 }
 
-func unknownRungs(r *analysis.Result) []Rung {
-	why, _ := noSM(r)
+func unknownRungs(why string) []Rung {
 	var out []Rung
 	for _, name := range []string{termAllocated, termHeld, termResident, termSM, termTensor} {
 		out = append(out, Rung{Name: name, Share: missing(unit.Unknown, why)})

@@ -87,7 +87,9 @@ func stepStyle(r *analysis.Result) (style, string) {
 	if math.IsNaN(base) || math.IsInf(base, 0) {
 		base = 0
 	}
-	return scaleStyle(timeScales, base), pick(timeScales, base).suffix
+	st := scaleStyle(timeScales, base)
+	st.digits = func(float64) int { return max(1, digitsAfter(base/st.factor)) } // a tenth of a millisecond of a step of 400 counts
+	return st, pick(timeScales, base).suffix
 }
 
 // apportion writes parts so that the shown numbers add up to the shown whole: each is rounded down, and what is then

@@ -80,14 +80,25 @@ func scaleStyle(table []scale, v float64) style {
 // text writes one number with its unit.
 func (st style) text(x float64) string { return st.number(x, st.digits(x)) + st.unit }
 
-// span writes an interval with the decimals that suit the value it belongs to: "17.9–19.8". With a sign in it, a dash would be misread: "−0.3 to 1.2".
+// span writes an interval with the decimals that suit the value it belongs to: "17.9–19.8". Its ends are rounded outward, so
+// that it never looks narrower than it is. With a sign in it, a dash would be misread: "−0.3 to 1.2".
 func (st style) span(value, low, high float64) string {
 	d := st.digits(value)
-	a, b := st.number(low, d), st.number(high, d)
+	unit := st.factor / math.Pow10(d)
+	a, b := st.number(outward(low, unit, math.Floor), d), st.number(outward(high, unit, math.Ceil), d)
 	if low < 0 || strings.HasPrefix(a, "<") || strings.HasPrefix(a, ">") {
 		return a + " to " + b
 	}
 	return a + "–" + b
+}
+
+// outward rounds to a whole number of units in one direction. What is a whole number but for the noise of floating point stays.
+func outward(x, unit float64, to func(float64) float64) float64 {
+	n := x / unit
+	if near := math.Round(n); math.Abs(n-near) < 1e-6 {
+		return near * unit
+	}
+	return to(n) * unit
 }
 
 // missing turns an absent value into words.

@@ -34,7 +34,10 @@ func jobName(r *analysis.Result) string {
 }
 
 func extent(r *analysis.Result) string {
-	if len(r.Nodes) == 0 {
+	switch {
+	case r.Job.Ranks == 0:
+		return "no rank seen"
+	case len(r.Nodes) == 0:
 		return plural(r.Job.Ranks, "rank")
 	}
 	return plural(r.Job.Ranks, "rank") + " on " + plural(len(r.Nodes), "node")
@@ -65,9 +68,8 @@ func banners(r *analysis.Result) []Banner {
 		add("unfinished", "Cut short", "The recording ends before the run did: the agent was stopped or killed. Everything up to there is counted, nothing after it.")
 	}
 	if reason, bad := untrusted(r); bad {
-		add("untrusted", "Counters not trusted", reason)
-	}
-	if reason, none := noSM(r); none {
+		add("untrusted", "Counters not trusted", upper(reason))
+	} else if reason, none := noSM(r); none {
 		add("unmeasured", "Not measured", "SM activity unknown: "+reason+".")
 	}
 	if reason, held := withheld(r); held {

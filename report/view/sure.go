@@ -2,6 +2,7 @@ package view
 
 import (
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // sure says in one line how far the numbers can be trusted and what it cost to get them.
@@ -15,9 +16,9 @@ func sure(r *analysis.Result) []string {
 
 func replayed(r *analysis.Result) string {
 	if q := share(r.Model.ReplayError); q.Known {
-		return "this run replayed within " + q.Text
+		return "replayed within " + q.Text
 	}
-	return "this run was not replayed"
+	return "not replayed"
 }
 
 // hookCost is what the hook added to a step, as a share of it; as a time where the step is unknown.
@@ -39,6 +40,8 @@ func coverage(r *analysis.Result) string {
 	sm, _ := jobSM(r)
 	e, ok := sm.Get()
 	switch {
+	case !ok && len(r.GPUs) > 0 && sm.State() == unit.Failed:
+		return "GPU counters not trusted"
 	case !ok:
 		return "no GPU counters"
 	case !q.Known:

@@ -22,7 +22,8 @@ type View struct {
 	Headline  Headline
 	Proof     []string  // sentences that prove the headline, strongest first
 	Bullets   []string  // the three points that carry a ticket
-	Findings  []Finding // most important first
+	Causes    []Finding // the findings that explain the headline and are not the headline itself
+	Findings  []Finding // all, most important first
 	Ladder    Ladder
 	Test      Test
 	Step      Anatomy   // the mean step; no parts where no step was seen
@@ -59,8 +60,9 @@ type Banner struct {
 
 // Headline is the verdict: a few words, and the sentences that give its size.
 type Headline struct {
-	Lead string
-	Text string
+	Lead  string
+	Text  string // each number with its interval and grade
+	Plain string // the same without them, for a title
 }
 
 // Finding is one verdict with its evidence.
@@ -94,7 +96,7 @@ type NoHelp struct {
 }
 
 // Unpriced is a change that may help; Reason says what is missing to tell how much.
-type Unpriced struct{ Title, How, Reason string }
+type Unpriced struct{ Title, How, Reason, Short string }
 
 // Gap is something that was not measured.
 type Gap struct{ What, Why string }
@@ -135,6 +137,7 @@ func New(r *analysis.Result) View {
 		Terms:     terms(),
 	}
 	v.Title = title(v.Headline)
+	v.Causes = causes(v.Findings)
 	v.Bullets = bullets(v)
 	return v
 }

@@ -22,7 +22,8 @@ type Case struct {
 // All returns every sample, built anew.
 func All() []Case {
 	return []Case{
-		{"retail", Retail()},
+		{"retail", Retail()}, {"compute-bound", ComputeBound()}, {"no-gpu", NoGPU()}, {"no-steps", NoSteps()}, {"untrusted", Untrusted()}, {"killed", Killed()},
+		{"hostile", Hostile()}, {"ranks", Ranks()}, {"marginal", Marginal()}, {"empty", &analysis.Result{}},
 	}
 }
 
