@@ -1,0 +1,184 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Candidate is one rung of the ladder, not opened yet.
+type Candidate struct {
+	Name string
+	Open func(context.Context) (Source, error)
+}
+
+// Refusal is a rung that was not taken, and why.
+type Refusal struct {
+	Source string
+	Why    string
+}
+
+// Choice is the outcome of going down the ladder. It is itself a Source: of every GPU, read where it is read best.
+type Choice struct {
+	Refusals []Refusal // rungs that do not work here
+	taken    []rung
+	devices  []Device // all, with refs of their own
+}
+
+// rung is a source that is used, and how its refs translate.
+type rung struct {
+	Source
+	refs map[uint16]uint16 // of the source → of the choice
+}
+
+// ErrNoSource means that no rung works on this machine.
+var ErrNoSource = errors.New("no source of GPU counters works here")
+
+// Choose opens the candidates, best first, and takes each GPU from the first that has its SM activity. A GPU that none has is
+// listed with what its last source said is missing. The caller closes the choice.
+func Choose(ctx context.Context, candidates []Candidate) (*Choice, error) {
+	c := &Choice{}
+	for _, candidate := range candidates {
+		c.try(ctx, candidate)
+	}
+	if len(c.taken) == 0 {
+		return c, fmt.Errorf("choosing a GPU source: %w%s", ErrNoSource, c.reasons(": "))
+	}
+	return c, nil
+}
+
+func (c *Choice) try(ctx context.Context, candidate Candidate) {
+	refuse := func(why string) { c.Refusals = append(c.Refusals, Refusal{candidate.Name, why}) }
+	source, err := candidate.Open(ctx)
+	if err != nil {
+		refuse(err.Error())
+		return
+	}
+	devices, err := source.Devices(ctx)
+	if err != nil {
+		refuse(err.Error())
+		source.Close()
+		return
+	}
+	r := rung{source, map[uint16]uint16{}}
+	for _, d := range devices {
+		c.consider(d, r)
+	}
+	if len(r.refs) == 0 && len(devices) > 0 {
+		refuse("has no counters that a better source lacks")
+		source.Close()
+		return
+	}
+	c.taken = append(c.taken, r)
+}
+
+// consider takes the device from this rung if no rung above has its SM activity.
+func (c *Choice) consider(d Device, r rung) {
+	at := -1
+	for i := range c.devices {
+		if c.devices[i].Identity == d.Identity {
+			at = i
+		}
+	}
+	if at >= 0 && (c.devices[at].Missing == "" || d.Missing != "") {
+		return
+	}
+	above := ""
+	if at < 0 {
+		at = len(c.devices)
+		c.devices = append(c.devices, Device{})
+	} else {
+		above = c.devices[at].Source + ": " + c.devices[at].Missing
+		c.forget(uint16(at))
+	}
+	local := d.Ref
+	d.Ref = uint16(at)
+	d.Why = strings.Trim(c.reasons("")+"; "+above, "; ")
+	c.devices[at] = d
+	if d.Missing == "" {
+		r.refs[local] = d.Ref
+	}
+}
+
+// forget removes a device from the rungs above.
+func (c *Choice) forget(ref uint16) {
+	for _, r := range c.taken {
+		for local, global := range r.refs {
+			if global == ref {
+				delete(r.refs, local)
+			}
+		}
+	}
+}
+
+// reasons lists the refusals so far: "dcgm: not running; nvml: no GPM".
+func (c *Choice) reasons(lead string) string {
+	var parts []string
+	for _, r := range c.Refusals {
+		parts = append(parts, r.Source+": "+r.Why)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return lead + strings.Join(parts, "; ")
+}
+
+// Name joins the names of the sources taken.
+func (c *Choice) Name() string {
+	var names []string
+	for _, r := range c.taken {
+		names = append(names, r.Name())
+	}
+	return strings.Join(names, "+")
+}
+
+// Devices returns the GPUs as chosen, with the reason of each choice. A GPU that appears later in a source that is in use
+// is added.
+func (c *Choice) Devices(ctx context.Context) ([]Device, error) {
+	var errs []error
+	for _, r := range c.taken {
+		devices, err := r.Devices(ctx)
+		errs = append(errs, err)
+		for _, d := range devices {
+			if _, known := r.refs[d.Ref]; !known {
+				c.consider(d, r)
+			}
+		}
+	}
+	return append([]Device(nil), c.devices...), errors.Join(errs...)
+}
+
+// Sample samples every source in use. One that fails does not take the others along.
+func (c *Choice) Sample(ctx context.Context, until uint64) (all Batch, err error) {
+	var errs []error
+	for _, r := range c.taken {
+		batch, err := r.Sample(ctx, until)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.Name(), err))
+		}
+		all.Rejected += batch.Rejected
+		all.Changed = all.Changed || batch.Changed
+		for _, w := range batch.Windows {
+			if ref, ok := r.refs[w.Ref]; ok {
+				w.Ref = ref
+				all.Windows = append(all.Windows, w)
+			}
+		}
+		for _, f := range batch.Failures {
+			if ref, ok := r.refs[f.Ref]; ok {
+				all.Failures = append(all.Failures, Failure{ref, f.Why})
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// Close closes the sources in use.
+func (c *Choice) Close() error {
+	var errs []error
+	for _, r := range c.taken {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}

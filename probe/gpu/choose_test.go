@@ -1,0 +1,113 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// fake is a source with these devices; each Sample gives one window of every device that has counters.
+type fake struct {
+	name    string
+	devices []Device
+	fails   error
+	closed  bool
+}
+
+func (f *fake) Name() string { return f.name }
+
+func (f *fake) Devices(context.Context) ([]Device, error) {
+	for i := range f.devices {
+		f.devices[i].Source = f.name
+	}
+	return f.devices, f.fails
+}
+
+func (f *fake) Sample(_ context.Context, until uint64) (b Batch, err error) {
+	for _, d := range f.devices {
+		b.Windows = append(b.Windows, recording.GPU{Ref: d.Ref, End: until, SM: float32(len(f.name))})
+	}
+	b.Failures = []Failure{{Ref: f.devices[0].Ref, Why: "busy"}}
+	return b, f.fails
+}
+
+func (f *fake) Close() error { f.closed = true; return nil }
+
+func candidate(f *fake) Candidate {
+	return Candidate{f.name, func(context.Context) (Source, error) { return f, nil }}
+}
+
+func device(uuid string, ref uint16, missing string) Device {
+	return Device{Identity: Whole(uuid), Ref: ref, Missing: missing}
+}
+
+func TestEachGPUIsReadWhereItIsReadBest(t *testing.T) {
+	ctx := context.Background()
+	dcgm := &fake{name: "dcgm", devices: []Device{device("GPU-a", 4, ""), device("GPU-b", 5, "no metric group")}}
+	nvml := &fake{name: "nvml", devices: []Device{device("GPU-b", 0, ""), device("GPU-a", 1, ""), device("GPU-c", 2, "not Hopper")}}
+	useless := &fake{name: "scrape", devices: []Device{device("GPU-a", 0, "")}}
+	c, err := Choose(ctx, []Candidate{
+		{"serve", func(context.Context) (Source, error) { return nil, errors.New("no socket") }},
+		candidate(dcgm), candidate(nvml), candidate(useless),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := c.Devices(ctx)
+	if err != nil || len(devices) != 3 || c.Name() != "dcgm+nvml" || !useless.closed {
+		t.Fatalf("%s: %+v, %v", c.Name(), devices, err)
+	}
+	for i, want := range []struct{ uuid, source, why, missing string }{
+		{"GPU-a", "dcgm", "serve: no socket", ""},
+		{"GPU-b", "nvml", "serve: no socket; dcgm: no metric group", ""},
+		{"GPU-c", "nvml", "serve: no socket", "not Hopper"},
+	} {
+		d := devices[i]
+		if d.UUID != want.uuid || d.Source != want.source || d.Why != want.why || d.Missing != want.missing || int(d.Ref) != i {
+			t.Errorf("device %d is %+v, want %+v", i, d, want)
+		}
+	}
+	if n := devices[2].Note(); n.Why != "not Hopper" || n.GPU != 2 {
+		t.Errorf("note %+v", n)
+	}
+	b, err := c.Sample(ctx, 9)
+	if err != nil || len(b.Windows) != 2 || b.Windows[0].Ref != 0 || b.Windows[1].Ref != 1 || len(b.Failures) != 2 {
+		t.Errorf("batch %+v, %v", b, err)
+	}
+	if c.Close() != nil || !dcgm.closed || !nvml.closed {
+		t.Error("a source stayed open")
+	}
+}
+
+func TestOneFailingSourceLeavesTheOthers(t *testing.T) {
+	ctx := context.Background()
+	a, b := &fake{name: "a", devices: []Device{device("GPU-a", 0, "")}}, &fake{name: "b", devices: []Device{device("GPU-b", 0, "")}}
+	c, err := Choose(ctx, []Candidate{candidate(a), candidate(b)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.fails = errors.New("lost connection")
+	batch, err := c.Sample(ctx, 1)
+	if !errors.Is(err, a.fails) || len(batch.Windows) != 2 {
+		t.Errorf("batch %+v, %v", batch, err)
+	}
+	b.devices = append(b.devices, device("GPU-late", 1, ""))
+	devices, _ := c.Devices(ctx)
+	if len(devices) != 3 || devices[2].UUID != "GPU-late" {
+		t.Errorf("devices %+v", devices)
+	}
+}
+
+func TestNoSourceSaysWhy(t *testing.T) {
+	broken := &fake{name: "nvml", fails: errors.New("no library")}
+	c, err := Choose(context.Background(), []Candidate{candidate(broken)})
+	if !errors.Is(err, ErrNoSource) || !strings.Contains(err.Error(), "nvml: no library") || len(c.Refusals) != 1 || !broken.closed {
+		t.Errorf("%v, %+v", err, c)
+	}
+	if _, err := Choose(context.Background(), nil); !errors.Is(err, ErrNoSource) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,90 @@
+// Package gpu is what datawait asks of a GPU, whoever answers: the emulated device, DCGM, NVML or a scraped exporter.
+//
+// It decides two things. Data and health are apart: a source that fails returns no window, never a window of zeros, and
+// says why. And every choice keeps its reason: for each GPU it is known which source was taken and why no better one
+// ([Choose]). Values are windows in CLOCK_MONOTONIC, ratios are 0–1, and what a source cannot measure is NaN.
+//
+// Sources live in packages below this one; those that need NVIDIA's libraries run in a child process (package child).
+// Read [Source] and [Batch] first.
+package gpu
+
+import (
+	"context"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Source reads the counters of the GPUs of this machine. It is for one goroutine, and its calls may block on a driver: a
+// caller that must not hang runs it in a child process.
+type Source interface {
+	// Name is the rung of the ladder, as in reports: "dcgm", "nvml-gpm", "emulated".
+	Name() string
+
+	// Devices returns the GPUs the source can see, also those it has no counters for. The error says why the source does
+	// not work at all.
+	Devices(ctx context.Context) ([]Device, error)
+
+	// Sample returns the windows that were complete at until (CLOCK_MONOTONIC, ns) and not returned before. The error means
+	// that the source as a whole failed this time; the batch then still holds what was read before the failure.
+	Sample(ctx context.Context, until uint64) (Batch, error)
+
+	// Close releases the counters. The source is not used afterwards.
+	Close() error
+}
+
+// Batch is the outcome of one Sample.
+type Batch struct {
+	Windows  []recording.GPU // by device in order of time; Ref is the device's
+	Failures []Failure       // devices that gave nothing this time
+	Rejected uint64          // raw values that could not be true, were too late to count, or made a window untrusted
+	Changed  bool            // GPUs came or went, or their reasons changed: ask Devices again
+}
+
+// Failure says why one device gave no data.
+type Failure struct {
+	Ref uint16
+	Why string
+}
+
+// Grade says how much evidence a number is (DESIGN: A the GPU's own counters, B one source or coarse, C inferred).
+type Grade string
+
+// Grades, best first.
+const (
+	GradeA Grade = "A"
+	GradeB Grade = "B"
+	GradeC Grade = "C"
+)
+
+// Identity names a GPU, or a slice of one, across sources. Never an index: CUDA, NVML and DCGM number the same GPUs differently,
+// and a container sees a part of them.
+type Identity struct {
+	UUID   string // "GPU-…", or "MIG-…" for a slice
+	Parent string // UUID of the physical GPU of a slice, else ""
+	GI     int    // GPU instance of a slice, else -1
+	CI     int    // compute instance of a slice, else -1
+}
+
+// Whole returns the identity of an undivided GPU.
+func Whole(uuid string) Identity { return Identity{UUID: uuid, GI: -1, CI: -1} }
+
+// Device is one GPU as one source sees it.
+type Device struct {
+	Identity
+	Ref      uint16 // of its windows, unique within the source
+	Name     string // model, as "NVIDIA A100-SXM4-80GB"
+	Source   string // where its counters come from, Source.Name
+	Grade    Grade  // of its SM activity
+	Emulated bool
+	Missing  string // why this source has no SM activity of it; "" = it has
+	Why      string // why this source and no better one; filled in by Choose
+}
+
+// Note returns the device as a recording keeps it.
+func (d Device) Note() recording.GPUNote {
+	why := d.Why
+	if d.Missing != "" {
+		why = d.Missing
+	}
+	return recording.GPUNote{GPU: d.Ref, UUID: d.UUID, Name: d.Name, Source: d.Source, Emulated: d.Emulated, Grade: string(d.Grade), Why: why}
+}
