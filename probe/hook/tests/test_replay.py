@@ -228,7 +228,7 @@ def test_pinned_loaders_get_pinned_batches(torch, monkeypatch):
 
 def test_on_device_adopts_what_was_moved(torch):
     pool = pool_of(*({"x": torch.full((4,), float(v))} for v in range(4)))
-    moved = pool.on_device(lambda batch: {"x": batch["x"].clone()}, lambda leaves: 120)
+    moved = pool.on_device(lambda batch: {"x": batch["x"].clone()}, lambda leaves: 100)
     assert len(moved) == 2
     moved.start()
     assert moved.serve()["x"].tolist() == [0.0] * 4
