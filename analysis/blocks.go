@@ -8,6 +8,7 @@ import (
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // baseline hands the blocks of the cached-data test to its judge.
@@ -18,7 +19,8 @@ func (r *run) baseline() {
 		return
 	}
 	o := baseline.Judge(blocks, r.setup())
-	b := &Baseline{Legs: map[string]Leg{}, Ceiling: o.Ceiling, SavedSeconds: o.Saved, CopyShare: o.Copy, InterferenceShare: o.Interference,
+	r.test = &o
+	b := &Baseline{Legs: map[string]Leg{}, Ceiling: o.Ceiling, SavedSeconds: o.Saved, CopyShare: valueOf(o.Copy), InterferenceShare: o.Interference,
 		UnexplainedShare: o.Unexplained, Pairs: o.Pairs, Conclusion: o.Conclusion, Why: o.Why, Skipped: []SkippedLeg{}}
 	for name, leg := range o.Legs {
 		b.Legs[name] = Leg{StepSeconds: leg.Seconds, SMActiveRatio: leg.SM, Blocks: leg.Blocks, Steps: leg.Steps}
@@ -161,4 +163,13 @@ func (r *run) skippedLegs() (skipped []SkippedLeg) {
 		add(k.Notes.LegsSkipped)
 	}
 	return skipped
+}
+
+// valueOf drops what a ratio of the contract has no room for.
+func valueOf(e Est) Ratio {
+	v, ok := e.Get()
+	if !ok {
+		return unit.None[float64](e.Why())
+	}
+	return unit.Some(v.Value)
 }

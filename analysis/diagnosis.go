@@ -1,4 +1,88 @@
 package analysis
 
-// diagnosis says what the numbers mean and what to do.
-func (r *run) diagnosis() {}
+import (
+	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/verdict"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// diagnosis says what the numbers mean and what to do: the model of the rank that decides, what its signatures say, and what each
+// fix would change.
+func (r *run) diagnosis() {
+	out := r.out
+	out.Verdicts, out.Dropped = []Verdict{}, []Dropped{}
+	out.Fixes, out.NoHelp, out.Plan = []Fix{}, []NoHelp{}, []PlanStep{}
+	var p loader.Parameters
+	if k := r.decider(); k != nil {
+		p = r.parameters(k)
+	}
+	s := loader.New(p).Summary()
+	out.Model = Model(s)
+}
+
+// minSteady is the fewest steady steps that carry a judgement.
+const minSteady = 10
+
+// facts says whether there is anything to judge at all.
+func (r *run) facts() verdict.Facts {
+	f := verdict.Facts{Steady: r.out.Step.N >= minSteady, HookDisabled: r.out.Quality.Hook.Disabled, HookSeen: unit.None[bool]("no agent watched"),
+		TestConclusion: unit.None[string]("no cached-data test ran")}
+	for _, k := range r.ranked {
+		f.Steps += k.stepCount()
+		f.Fetches += len(k.Fetches)
+	}
+	if !f.Steady {
+		f.WhyNot = r.whyNotSteady()
+	}
+	for _, n := range r.job.Nodes {
+		if n.Manifest.Format != "" {
+			f.HookSeen = unit.Some(f.HookSeen.Or(false) || n.Manifest.Hook.Attached)
+		}
+		for i := range n.Notes {
+			for _, j := range n.Notes[i].Jobs {
+				f.PythonChildren += int(min(max(j.PythonChildren, 0), 1<<20))
+			}
+		}
+	}
+	if len(r.job.Ranks)+len(r.job.Others) > 0 {
+		f.HookSeen = unit.Some(true)
+	}
+	r.gpuFacts(&f)
+	if r.test != nil {
+		f.TestConclusion = unit.Some(r.test.Conclusion)
+	}
+	return f
+}
+
+func (r *run) whyNotSteady() string {
+	steps := 0
+	for _, k := range r.ranked {
+		steps = max(steps, k.stepCount())
+	}
+	switch {
+	case len(r.ranked) == 0:
+		return "no training process was seen"
+	case steps == 0:
+		return "no step was recorded"
+	case steps < minSteady:
+		return "the run made too few steps"
+	}
+	return "nearly every step lies in an epoch start, in warm-up or beside validation: the epochs are too short"
+}
+
+func (r *run) gpuFacts(f *verdict.Facts) {
+	var held, resident, untrusted mean
+	hours := 0.0
+	for _, d := range r.devices {
+		c := d.climb()
+		held.add(c.held, c.heldKnown)
+		resident.add(c.resident, c.residentKnown)
+		untrusted.add(float64(c.untrusted), float64(c.windows))
+		hours += float64(d.books.Allocated) / 3600e9
+	}
+	f.HeldRatio, f.ResidentRatio, f.Untrusted = held.value(noWindow), resident.value(noWindow), untrusted.value(noWindow)
+	f.AllocatedHours = unit.None[float64]("no GPU was watched")
+	if len(r.devices) > 0 {
+		f.AllocatedHours = unit.Some(hours)
+	}
+}

@@ -49,6 +49,8 @@ type bench struct {
 	builds   int
 	squares  float64 // Σ wall²
 	solo     []float64
+	soloOff  []float64
+	cpu, off *stat.Ratio // per batch, where both clocks were read
 	costs    [load.CostFields]mean
 	starts   []float64 // seconds
 	handoff  int64
@@ -63,7 +65,9 @@ func (m *mean) add(sum, weight float64) { m.sum += sum; m.weight += weight }
 
 func (m mean) value(why string) Ratio { return quotient(m.sum, m.weight, why) }
 
-func newBench(id uint16) *bench { return &bench{id: id, role: "other", build: stat.Batch(8)} }
+func newBench(id uint16) *bench {
+	return &bench{id: id, role: "other", build: stat.Batch(8), cpu: stat.Batch(1), off: stat.Batch(1)}
+}
 
 func (b *bench) add(k *rank, l *load.Loader) {
 	if l.Noted && !b.noted {
@@ -157,6 +161,16 @@ func (b *bench) addBuilds(k *rank, builds *load.Builds) {
 	for field := range b.costs {
 		b.costs[field].add(builds.Costs.Sum(field, k.live.holds))
 	}
+	for i := range builds.Costs.Len() {
+		begin, end, n, cpu := builds.Costs.At(i, load.CostCPU)
+		if cpu != cpu || !k.live.holds(begin+(end-begin)/2) {
+			continue
+		}
+		b.cpu.Add(float64(cpu)*n, n)
+		if off, ok := offAt(&builds.Costs, i); ok {
+			b.off.Add(off*n, n)
+		}
+	}
 	if p := k.Node.Usage.Processes[uint32(builds.PID)]; p != nil && p.Role == recording.RoleWorker {
 		if sum, seconds := p.Usage.Sum(load.ProcessReceived, k.live.holds); seconds > 0 {
 			n := 0
@@ -192,10 +206,32 @@ func (b *bench) addSolo(l *load.Loader) {
 			for i := range builds.Batches {
 				if batch := &builds.Batches[i]; batch.Index == s.Batch && batch.Epoch == s.Epoch {
 					b.solo = append(b.solo, float64(batch.End-batch.Begin)/1e9)
+					b.addSoloOff(&builds.Costs, batch.Begin)
 				}
 			}
 		}
 	}
+}
+
+// addSoloOff finds the same build among the costs, if they are kept batch by batch.
+func (b *bench) addSoloOff(costs *load.Series, begin int64) {
+	for i := range costs.Len() {
+		if at, _, n, _ := costs.At(i, load.CostWall); at != begin || n != 1 {
+			continue
+		}
+		if off, ok := offAt(costs, i); ok {
+			b.soloOff = append(b.soloOff, off)
+		}
+	}
+}
+
+// offAt is wall − CPU − run queue of one reading; ok is false where one of them is missing.
+func offAt(costs *load.Series, i int) (seconds float64, ok bool) {
+	_, _, _, wall := costs.At(i, load.CostMeasured)
+	_, _, _, cpu := costs.At(i, load.CostCPU)
+	_, _, _, queue := costs.At(i, load.CostRunQueue)
+	off := float64(wall) - float64(cpu) - float64(queue)
+	return max(0, off), off == off
 }
 
 const (
@@ -214,7 +250,10 @@ func (b *bench) row() Loader {
 	l.SoloBuildSeconds = meanOf(b.solo, "no batch was built alone: only the cached-data test asks for that")
 	l.CPUSeconds, l.ProcessCPUSeconds = cost(load.CostCPU), cost(load.CostProcessCPU)
 	l.RunQueueSeconds, l.CollateSeconds = cost(load.CostRunQueue), cost(load.CostCollate)
-	l.OffCPUSeconds = b.offCPU()
+	l.OffCPUSeconds = unit.None[float64]("CPU time or run-queue time of the builders could not be read")
+	if off, ok := b.off.Value(); ok {
+		l.OffCPUSeconds = unit.Some(off)
+	}
 	l.BatchBytes, l.Tensors = cost(load.CostBytes), cost(load.CostTensors)
 	l.Files, l.Requests, l.Samples = cost(load.CostFiles), cost(load.CostRequests), cost(load.CostSamples)
 	l.Bytes, l.BytesSource = b.bytes()
@@ -224,15 +263,6 @@ func (b *bench) row() Loader {
 		l.HandoffSeconds = unit.NotSupported[float64]("the training process builds its batches itself: nothing is handed over")
 	}
 	return l
-}
-
-// offCPU is wall − CPU − run queue, over the same batches. A missing run queue is not taken for none.
-func (b *bench) offCPU() Ratio {
-	wall, cpu, queue := b.costs[load.CostMeasured], b.costs[load.CostCPU], b.costs[load.CostRunQueue]
-	if !(cpu.weight > 0) || !(queue.weight > 0) {
-		return unit.None[float64]("CPU time or run-queue time of the builders could not be read")
-	}
-	return unit.Some(max(0, wall.sum/wall.weight-cpu.sum/cpu.weight-queue.sum/queue.weight))
 }
 
 // bytes is what was read per batch, by the best source there is.

@@ -16,7 +16,7 @@ func (r *run) quality() {
 	r.coverage(q)
 	q.Clock = ClockQuality{ResidualSeconds: r.residual(), GPULagSeconds: r.lag()}
 	q.OwnCost = r.ownCost()
-	q.Warnings = append(q.Warnings, r.warnings()...)
+	q.Warnings = append([]string{}, r.warnings()...)
 }
 
 func (r *run) damage(q *Quality) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/datawait/datawait/analysis/baseline"
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -61,4 +62,5 @@ type run struct {
 	end     int64
 	tested  bool // a cached-data test ran
 	benches map[uint16]*bench
+	test    *baseline.Outcome // nil if there was none
 }

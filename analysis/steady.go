@@ -21,6 +21,8 @@ type steadyState struct {
 	mean    *stat.Ratio
 	share   *stat.Ratio // wait
 	exposed *stat.Ratio
+	waited  *stat.Ratio // wait, per step
+	idled   *stat.Ratio // exposed wait, per step
 	waits   []int64
 	runs    spans // where those steps lie
 	opening int64 // Σ epoch starts in live time
@@ -45,6 +47,7 @@ func (k *rank) gather() {
 	st := &k.steady
 	each := k.batchSize()
 	st.mean, st.share, st.exposed = stat.Batch(each), stat.Batch(each), stat.Batch(each)
+	st.waited, st.idled = stat.Batch(each), stat.Batch(each)
 	sent := k.sent()
 	handoff, joined := int64(0), 0
 	k.walk(func(_ *step, f *load.Fetch) {
@@ -77,6 +80,8 @@ func (st *steadyState) add(s *step) {
 	st.mean.Add(float64(time), 1)
 	st.share.Add(float64(s.wait), float64(time))
 	st.exposed.Add(float64(s.idle), float64(time))
+	st.waited.Add(float64(s.wait), 1)
+	st.idled.Add(float64(s.idle), 1)
 	st.waits = append(st.waits, s.wait)
 	st.runs = st.runs.add(s.begin, s.end)
 }

@@ -37,7 +37,7 @@ type Outcome struct {
 	Legs         map[string]Leg
 	Ceiling      unit.Maybe[stat.Estimate] // live step ÷ host-cached step
 	Saved        unit.Maybe[stat.Estimate] // seconds per step
-	Copy         unit.Maybe[float64]       // share of a live step
+	Copy         unit.Maybe[stat.Estimate] // share of a live step
 	Interference unit.Maybe[float64]       // share of a live step
 	Unexplained  unit.Maybe[float64]       // share of a live step
 	Pairs        int
@@ -72,7 +72,7 @@ func Judge(blocks []Block, setup Setup) Outcome {
 	cached := pairs(blocks, recording.LegHostCached)
 	o.Pairs = len(cached)
 	o.ceiling(cached, setup.source())
-	o.shares(blocks, cached)
+	o.shares(blocks, cached, setup.source())
 	o.conclude(setup)
 	return o
 }
@@ -202,16 +202,19 @@ func (o *Outcome) ceiling(cached []pair, source string) {
 
 // shares splits what the live step is longer by. The wait that counts is the exposed one where the device's clock says so: launches
 // that run ahead hide the rest. What cached blocks wait for their batches in memory belongs to both sides.
-func (o *Outcome) shares(blocks []Block, cached []pair) {
+func (o *Outcome) shares(blocks []Block, cached []pair, source string) {
 	const why = "the leg did not run"
-	o.Copy, o.Interference = unit.None[float64](why), unit.None[float64](why)
+	o.Copy, o.Interference = unit.None[stat.Estimate](why), unit.None[float64](why)
 	o.Unexplained = unit.None[float64]("no pair of a live and a cached block")
 	live, host := means(cached)
 	if !(live.Seconds > 0) {
 		return
 	}
-	o.Copy = unit.Float(relative(blocks, recording.LegHostCached)-relative(blocks, recording.LegDeviceCached), why)
-	o.Interference = unit.Float(relative(blocks, recording.LegHostCachedBusy)-relative(blocks, recording.LegHostCached), why)
+	memory, device := relative(blocks, recording.LegHostCached), relative(blocks, recording.LegDeviceCached)
+	if i, ok := stat.Difference(memory, device); ok {
+		o.Copy = unit.Some(i.Estimate(len(device), o.Grade, source))
+	}
+	o.Interference = unit.Float(average(relative(blocks, recording.LegHostCachedBusy))-average(memory), why)
 	wait := live.Wait - host.Wait
 	if !math.IsNaN(live.Exposed) {
 		wait = live.Exposed
@@ -222,16 +225,23 @@ func (o *Outcome) shares(blocks []Block, cached []pair) {
 	o.Unexplained = unit.Float((live.Seconds-host.Seconds-wait)/live.Seconds-o.Interference.Or(0), why)
 }
 
-// relative is the mean step of a leg as a share of the live steps before it: what drifts takes both along. NaN without pairs.
-func relative(blocks []Block, leg recording.Leg) float64 {
-	sum, n := 0.0, 0.0
+// relative returns the steps of a leg as shares of the live steps before them: what drifts takes both along.
+func relative(blocks []Block, leg recording.Leg) (shares []float64) {
 	for _, p := range pairs(blocks, leg) {
 		if p.live.Seconds > 0 {
-			sum += p.other.Seconds / p.live.Seconds
-			n++
+			shares = append(shares, p.other.Seconds/p.live.Seconds)
 		}
 	}
-	return sum / n
+	return shares
+}
+
+// average is NaN without values.
+func average(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
 }
 
 // means averages both sides of pairs; NaN without pairs, and where a pair does not know.

@@ -85,7 +85,7 @@ func TestShares(t *testing.T) {
 	}
 	o := Judge(all, Setup{Device: true})
 	for name, share := range map[string][2]float64{
-		"copy": {o.Copy.Or(nan), 0.06}, "interference": {o.Interference.Or(nan), 0.08}, "unexplained": {o.Unexplained.Or(nan), 0.04},
+		"copy": {o.Copy.Or(stat.Estimate{Value: nan}).Value, 0.06}, "interference": {o.Interference.Or(nan), 0.08}, "unexplained": {o.Unexplained.Or(nan), 0.04},
 	} {
 		if math.Abs(share[0]-share[1]) > 1e-9 {
 			t.Errorf("%s = %v, want %v", name, share[0], share[1])

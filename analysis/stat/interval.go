@@ -59,3 +59,35 @@ func Mean(v []float64) (Interval, bool) {
 	half := T975(len(v)-1) * math.Sqrt(squares/(n-1)/n)
 	return Interval{mean, mean - half, mean + half}, !math.IsNaN(half)
 }
+
+// Difference returns how much larger the mean of a is than that of b, with Welch's 95 % interval. Where one of them is a single
+// observation, it is taken to vary as the other does; with one each, ok is false.
+func Difference(a, b []float64) (Interval, bool) {
+	if len(a) == 0 || len(b) == 0 || len(a)+len(b) < 3 {
+		return Interval{}, false
+	}
+	ma, va := moments(a)
+	mb, vb := moments(b)
+	if len(a) == 1 {
+		va = vb
+	}
+	if len(b) == 1 {
+		vb = va
+	}
+	ea, eb := va/float64(len(a)), vb/float64(len(b))
+	freedom := max(1, min(max(len(a), 2), max(len(b), 2))-1) // the smaller sample's: wider than Welch's own, never too narrow
+	half := T975(freedom) * math.Sqrt(ea+eb)
+	return Interval{ma - mb, ma - mb - half, ma - mb + half}, !math.IsNaN(half)
+}
+
+// moments returns mean and variance; the variance of one observation is 0.
+func moments(v []float64) (mean, variance float64) {
+	n := float64(len(v))
+	for _, x := range v {
+		mean += x / n
+	}
+	for _, x := range v {
+		variance += (x - mean) * (x - mean) / max(1, n-1)
+	}
+	return mean, variance
+}

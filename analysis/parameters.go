@@ -1,0 +1,262 @@
+package analysis
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// decider is the rank with the longest wait in its steps: in a job whose ranks wait for one another, it sets the pace.
+func (r *run) decider() *rank {
+	var longest *rank
+	for _, k := range r.ranked {
+		if k.steady.steps == 0 {
+			continue
+		}
+		if longest == nil || k.steady.perStep(k.steady.wait) > longest.steady.perStep(longest.steady.wait) {
+			longest = k
+		}
+	}
+	return longest
+}
+
+func (st *steadyState) perStep(ns int64) float64 { return float64(ns) / 1e9 / float64(st.steps) }
+
+// parameters is what the loader's model needs to know of a rank: its step, and the loader it waits for most.
+func (r *run) parameters(k *rank) loader.Parameters {
+	b := newBench(0)
+	l := k.slowest()
+	if l != nil {
+		b = newBench(l.ID)
+		b.add(k, l)
+	}
+	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.deviceUse(), GPUs: len(r.ranked)}
+	if l != nil {
+		p.Args = b.arguments(k.workers(l.ID))
+		p.Epoch = k.epochStart(l, b)
+	}
+	return p
+}
+
+// slowest is the training loader that the rank waits for most.
+func (k *rank) slowest() (slowest *load.Loader) {
+	wait := map[uint16]int64{}
+	for i := range k.Fetches {
+		if f := &k.Fetches[i]; k.training(f) && !f.Test() {
+			wait[f.Loader] += f.Wait()
+		}
+	}
+	for _, l := range k.Loaders {
+		if k.trains[l.ID] && (slowest == nil || wait[l.ID] > wait[slowest.ID]) {
+			slowest = l
+		}
+	}
+	return slowest
+}
+
+func (r *run) stepTimes(k *rank) loader.StepTimes {
+	st := &k.steady
+	ns := func(s *stat.Ratio, grade stat.Grade, source string) Est {
+		return scaled(s, 1e-9, st.steps, grade, source, noSteady)
+	}
+	t := loader.StepTimes{
+		Seconds: ns(st.mean, stat.GradeA, "hook clock"),
+		Wait:    ns(st.waited, stat.GradeA, "hook clock"),
+		Exposed: unit.None[stat.Estimate](noDeviceClock),
+		Fetches: quotient(float64(st.fetches), float64(st.steps), noSteady),
+		MainCPU: unit.None[float64]("the training thread's CPU clock was not read"),
+		Handoff: quotient(float64(st.handoff)/1e9, float64(st.joined), "no fetch could be joined with its batch"),
+	}
+	if st.seen() {
+		t.Exposed = ns(st.idled, stat.GradeB, "device events")
+	}
+	if st.clocked > 0 && k.FetchClocked > 0 {
+		inside := float64(k.FetchCPU) / float64(k.FetchClocked) * t.Fetches.Or(1)
+		t.MainCPU = unit.Some(max(0, (float64(st.cpu)/float64(st.clocked)-inside)/1e9))
+	}
+	r.testTimes(&t)
+	return t
+}
+
+// testTimes adds what the cached-data test measured, where it may be believed.
+func (r *run) testTimes(t *loader.StepTimes) {
+	const why = "no cached-data test timed it on the device"
+	t.Cached, t.Copy, t.Interference = unit.None[stat.Estimate](why), unit.None[stat.Estimate](why), unit.None[float64](why)
+	if r.test == nil || r.test.Grade == stat.GradeC {
+		return
+	}
+	live, ok := t.Seconds.Get()
+	if !ok {
+		return
+	}
+	if leg, ok := r.test.Legs[recording.LegHostCached.String()]; ok {
+		t.Cached = leg.Seconds
+	}
+	if c, ok := r.test.Copy.Get(); ok {
+		t.Copy = unit.Some(stat.Estimate{Value: max(0, c.Value) * live.Value, Low: max(0, c.Low) * live.Value, High: max(0, c.High) * live.Value,
+			N: c.N, Grade: c.Grade, Source: c.Source})
+	}
+	if i, ok := r.test.Interference.Get(); ok {
+		t.Interference = unit.Some(max(0, i) * live.Value)
+	}
+}
+
+func (b *bench) batchCosts() loader.BatchCosts {
+	num := func(field int) Ratio { return b.costs[field].value(noCost) }
+	c := loader.BatchCosts{
+		Wall:       estimate(b.build, b.builds, stat.GradeA, "hook clock", noBuilds),
+		CPU:        estimate(b.cpu, b.cpu.N(), stat.GradeA, "thread CPU clock", noCost),
+		ProcessCPU: num(load.CostProcessCPU),
+		RunQueue:   num(load.CostRunQueue),
+		OffCPU:     estimate(b.off, b.off.N(), stat.GradeA, "hook and scheduler clocks", noCost),
+		Collate:    num(load.CostCollate),
+		CV:         b.variation(),
+		Samples:    num(load.CostSamples),
+		Files:      num(load.CostFiles),
+		Requests:   num(load.CostRequests),
+		FromDisk:   num(load.CostReadBytes),
+		Bytes:      num(load.CostBytes),
+		Tensors:    num(load.CostTensors),
+	}
+	c.Read, _ = b.bytes()
+	if n, ok := b.note.Arguments.BatchSize.Get(); ok && !c.Samples.IsKnown() && n > 0 {
+		c.Samples = unit.Some(float64(n))
+	}
+	return c
+}
+
+// variation is the standard deviation of a build over its mean.
+func (b *bench) variation() Ratio {
+	sum, n := b.build.Sums()
+	if n < 2 || !(sum > 0) {
+		return unit.None[float64](noBuilds)
+	}
+	mean := sum / n
+	return unit.Float(math.Sqrt(math.Max(0, b.squares/n-mean*mean))/mean, noBuilds)
+}
+
+func (b *bench) soloCosts() loader.SoloCosts {
+	const why = "no batch was built alone"
+	return loader.SoloCosts{Wall: meanOf(b.solo, why), OffCPU: meanOf(b.soloOff, why)}
+}
+
+func (b *bench) arguments(workers int) loader.Arguments {
+	n := b.note.Arguments
+	return loader.Arguments{
+		Workers:     workers,
+		Prefetch:    either(b.prefetch, small(n.PrefetchFactor)),
+		Persistent:  n.PersistentWorkers,
+		PinMemory:   n.PinMemory,
+		InOrder:     n.InOrder,
+		Iterable:    b.note.Iterable,
+		StartMethod: n.Context,
+		BatchSize:   small(n.BatchSize),
+	}
+}
+
+func either[T any](a, b unit.Maybe[T]) unit.Maybe[T] {
+	if a.IsKnown() {
+		return a
+	}
+	return b
+}
+
+// small is a count that fits an int; others are nonsense.
+func small(n unit.Maybe[int64]) unit.Maybe[int] {
+	v, ok := n.Get()
+	if !ok {
+		return unit.None[int](n.Why())
+	}
+	if v < 0 || v > math.MaxInt32 {
+		return unit.None[int]("the recorded number cannot be")
+	}
+	return unit.Some(int(v))
+}
+
+func (r *run) cores(k *rank, b *bench) loader.Cores {
+	h := r.machine(k.Node)
+	sum, weight := k.Node.Usage.Limits.Sum(load.LimitsCPUSet, nil)
+	c := loader.Cores{Usable: h.UsableCores, Quota: h.QuotaCores, Online: h.Cores, Busy: h.BusyCores, Foreign: h.ForeignCores,
+		Cpuset: quotient(sum, weight, noAgent), WorkerRunQueue: h.WorkerRunQueue, Throttled: h.ThrottledRatio}
+	for _, o := range r.ranked {
+		if o.Node == k.Node {
+			c.Ranks++
+		}
+	}
+	if b.threads > 0 {
+		c.ThreadsPerWorker = unit.Some(b.threads)
+	}
+	return c
+}
+
+// deviceUse is what the rank's GPU did during steady steps, and only then.
+func (k *rank) deviceUse() loader.Device {
+	d := loader.Device{Resident: unit.None[float64](noWindow), SMActive: unit.None[float64](noActivity), SMComputing: unit.None[float64](noActivity),
+		Launches: unit.None[float64]("no source counts launches")}
+	if k.device == nil {
+		return d
+	}
+	var resident, sm mean
+	for i := range k.device.Windows {
+		w := &k.device.Windows[i]
+		ns := float64(k.steady.runs.overlap(w.Begin, w.End))
+		if ns == 0 || w.Untrusted {
+			continue
+		}
+		if w.Resident == w.Resident {
+			resident.add(float64(w.Resident)*ns, ns)
+		}
+		if w.SM == w.SM {
+			sm.add(float64(w.SM)*ns, ns)
+		}
+	}
+	d.Resident, d.SMActive = resident.value(noWindow), sm.value(noActivity)
+	if c, ok := k.device.unmix().computing.Get(); ok {
+		d.SMComputing = unit.Some(c.Value)
+	}
+	d.Emulated = emulated(k.device)
+	return d
+}
+
+// epochStart is how the loader's epochs begin.
+//
+//	iterator made          worker begins          first batch sent
+//	     |<--- worker start --->|<--- first build --->|
+func (k *rank) epochStart(l *load.Loader, b *bench) loader.EpochStart {
+	e := loader.EpochStart{Seconds: meanOf(b.starts, "fewer than two epoch starts were recorded"), Batches: b.length, Epochs: b.epochs,
+		Share: quotient(float64(k.steady.opening), float64(k.trained()), "no live training was recorded")}
+	if len(b.starts) == 1 { // one is a measurement too, though nothing is known of its spread
+		e.Seconds = unit.Some(stat.Exact(b.starts[0]).Estimate(1, stat.GradeC, "hook clock"))
+	}
+	if n, ok := b.note.Length.Get(); ok && !e.Batches.IsKnown() && n >= 0 && n < math.MaxInt32 {
+		e.Batches = unit.Some(int(n))
+	}
+	made := map[uint32]int64{}
+	var begins []int64
+	for i := range k.Iterators {
+		if it := &k.Iterators[i]; it.Loader == l.ID && k.live.holds(it.Begin) {
+			made[it.Epoch] = it.Begin
+			begins = append(begins, it.Begin)
+		}
+	}
+	var start, first mean
+	for _, builds := range l.Builds {
+		for i := range builds.Batches {
+			batch := &builds.Batches[i]
+			if begin, ok := made[batch.Epoch]; ok && batch.Index == 0 && batch.Begin >= begin {
+				start.add(float64(batch.Begin-begin)/1e9, 1)
+				first.add(float64(batch.End-batch.Begin)/1e9, 1)
+			}
+		}
+	}
+	e.WorkerStart, e.FirstBuild = start.value(noBuilds), first.value(noBuilds)
+	e.Wall = unit.None[float64]("no whole epoch was recorded")
+	if n := len(begins); n > 1 {
+		e.Wall = unit.Some(float64(begins[n-1]-begins[0]) / 1e9 / float64(n-1))
+	}
+	return e
+}
