@@ -11,8 +11,6 @@ from .meter import Meter
 from .ring import totals_slot
 from .stream import IN_WORKER, core, failed, ring_for
 
-MILLISECOND = 1_000_000
-
 get_ident = threading.get_ident
 _here = threading.local()  # .meter: counters of this thread; .ring: the ring they belong to; .open: a batch is open
 
@@ -64,10 +62,9 @@ class Building:
         self.ring = ring
         self.begin = core.clock()
         counters: Meter = _here.meter
-        counters.before = None
+        counters.open = False
         if self.begin >= counters.due:
-            counters.due = self.begin + MILLISECOND
-            counters.begin()
+            counters.begin(self.begin)
             self.begin = core.clock()
         self.meter = counters
 
@@ -79,7 +76,7 @@ class Building:
         _here.open = False
         try:
             end = core.clock()
-            after = counters.end() if counters.before is not None else None
+            after = counters.end() if counters.open else None
             self.ring.write(
                 layout.pack_batch, layout.BATCH, layout.RAISED if kind is not None else 0, self.ref,
                 layout.UNKNOWN64, self.begin, end, layout.UNKNOWN64, self.index & UNKNOWN32, 0, self.samples,

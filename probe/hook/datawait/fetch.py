@@ -148,7 +148,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
             core.measure_at = enter + MILLISECOND
             if track.builds and not depth:
                 meter = _meter(track)
-                meter.begin()
+                meter.begin(enter)
             cpu = core.cpu_clock()
             enter = core.clock()
     except Exception as error:
@@ -198,6 +198,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         if meter is not None and after is not None:
             meter.write(ring, number, after, batch, False)
     except Exception as error:
+        core.depth = depth
         failed(IN_FETCH, "after next", error)
     return batch
 
@@ -218,6 +219,7 @@ def _raised(
         ring.pending.append((FETCH, flags, track.loader.number, enter, leave, *fields))
         ring.flush(leave)
     except Exception as inner:
+        core.depth = depth
         failed(IN_FETCH, "after failed next", inner)
 
 

@@ -3,6 +3,10 @@
 CPU is the thread's CPU clock. Field 1 of schedstat is not used for it: it moves only on a tick or a context switch
 (a 1.5 ms zlib batch read 0.34 ms there). Field 2, the time spent runnable but not running, is exact at a switch.
 Counters are deltas between ``begin`` and ``end``; one that cannot be read stays unknown.
+
+Reading them costs several microseconds, so callers measure batches at least a millisecond apart (``due``), and
+``/proc/self/io``, the dearest, is read for batches ten milliseconds apart. Both pick by time, not by batch, so the
+sample is fair as long as slow batches do not follow a rhythm.
 """
 
 from __future__ import annotations
@@ -16,7 +20,12 @@ from typing import Any, Callable, List, Optional, Tuple
 from .layout import COST, IO, UNKNOWN32, UNKNOWN64, pack_cost, pack_io
 from .ring import Ring
 
-RUSAGE_THREAD = getattr(resource, "RUSAGE_THREAD", None)
+MILLISECOND = 1_000_000
+BETWEEN_IO = 10 * MILLISECOND
+
+getrusage = resource.getrusage
+SELF = resource.RUSAGE_SELF
+pread = os.pread
 
 # [files opened, HTTP requests] of this process since the audit hook was set; None = not counted
 audited: Optional[List[int]] = None
@@ -25,64 +34,70 @@ audited: Optional[List[int]] = None
 class Meter:
     """Reads the counters of the thread that made it; use it on that thread only."""
 
-    __slots__ = ("clock", "cpu_clock", "schedstat", "io", "before", "collate", "due", "sizer", "own")
+    __slots__ = (
+        "cpu_clock", "schedstat", "io", "io_due", "due", "collate", "sizer", "open", "cpu", "queue", "usage", "reads",
+        "files", "requests", "own",
+    )  # fmt: skip
 
     def __init__(self, cpu_clock: Callable[[], int] = time.thread_time_ns) -> None:
         self.cpu_clock = cpu_clock
         self.schedstat = _open("/proc/thread-self/schedstat")
         self.io = _open("/proc/self/io")
-        self.before: Optional[Tuple[Any, ...]] = None
-        self.own = 0  # bytes this meter itself read between its two looks at the I/O counters
+        self.due = 0  # measure no batch that begins before this time
+        self.io_due = 0
         self.collate = 0  # wall ns spent in collate_fn since begin()
-        self.due = 0  # begin no measured batch before this time
         self.sizer = Sizer()
+        self.open = False  # between begin() and write()
+        self.own = 0  # bytes this meter itself read between its two looks at the I/O counters
 
-    def begin(self) -> None:
+    def begin(self, now: int) -> None:
         self.collate = 0
         self.own = 0
-        files = audited
-        self.before = (
-            self.io_counters(),
-            files and (files[0], files[1]),
-            self.switches(),
-            self.run_queue(),
-            time.process_time_ns(),
-            self.cpu_clock(),  # last: nearest to the work
-        )
+        self.due = now + MILLISECOND
+        self.open = True
+        if now >= self.io_due:
+            self.io_due = now + BETWEEN_IO
+            self.reads = self.io_counters()
+        else:
+            self.reads = None
+        if audited is not None:
+            self.files, self.requests = audited
+        self.usage = getrusage(SELF)
+        self.queue = self.run_queue()
+        self.cpu = self.cpu_clock()  # last: nearest to the work
 
     def end(self) -> Tuple[Any, ...]:
         cpu = self.cpu_clock()
-        return cpu, time.process_time_ns(), self.run_queue(), self.switches(), self.io_counters()
+        queue = self.run_queue()
+        usage = getrusage(SELF)
+        return cpu, queue, usage, None if self.reads is None else self.io_counters()
 
-    def write(self, ring: Ring, ref: int, after: Tuple[Any, ...], batch: Any, collate: bool) -> None:
-        """Writes COST, and IO where it is readable, for the batch between the last begin() and after."""
-        before = self.before
-        if before is None:
-            return
-        self.before = None
-        io0, files0, switches0, queue0, process0, cpu0 = before
-        cpu1, process1, queue1, switches1, io1 = after
+    def write(self, ring: Ring, ref: int, after: Tuple[Any, ...], batch: Any, collates: bool) -> None:
+        """Writes COST and IO for the batch between the last begin() and after."""
+        cpu, queue, usage, reads = after
+        self.open = False
+        before = self.usage
         files = requests = UNKNOWN32
-        if files0 and audited is not None:
-            files, requests = audited[0] - files0[0], audited[1] - files0[1]
+        if audited is not None:
+            files, requests = audited[0] - self.files, audited[1] - self.requests
         size, tensors = self.sizer.size(batch)
         ring.write(
-            pack_cost, COST, 0, ref, cpu1 - cpu0, process1 - process0,
-            UNKNOWN64 if queue0 is None or queue1 is None else queue1 - queue0,
-            self.collate if collate else UNKNOWN64, size, files, requests, tensors,
+            pack_cost, COST, 0, ref, cpu - self.cpu,
+            round((usage[0] - before[0] + usage[1] - before[1]) * 1e9),  # user and system time of the process
+            UNKNOWN64 if queue is None or self.queue is None else queue - self.queue,
+            self.collate if collates else UNKNOWN64, size, files, requests, tensors,
         )  # fmt: skip
-        if io0 is not None and io1 is not None:
-            voluntary = involuntary = UNKNOWN64
-            if switches0 is not None and switches1 is not None:
-                voluntary, involuntary = switches1[0] - switches0[0], switches1[1] - switches0[1]
-            calls = io1[2] - io0[2] - (1 if self.schedstat is None else 3)  # our own preads in between
-            ring.write(pack_io, IO, 0, ref, io1[0] - io0[0], io1[1] - io0[1], calls, voluntary, involuntary)
+        rchar = read_bytes = calls = UNKNOWN64
+        if reads is not None and self.reads is not None:
+            rchar, read_bytes = reads[0] - self.reads[0], reads[1] - self.reads[1]
+            calls = reads[2] - self.reads[2] - (1 if self.schedstat is None else 3)  # our own preads in between
+        ring.write(pack_io, IO, 0, ref, rchar, read_bytes, calls, usage[14] - before[14], usage[15] - before[15])
 
     def run_queue(self) -> Optional[int]:
         """Nanoseconds this thread was runnable but not running; None where the kernel keeps no account."""
         if self.schedstat is None:
             return None
-        text = os.pread(self.schedstat, 64, 0)
+        text = pread(self.schedstat, 64, 0)
         self.own += len(text)
         fields = text.split()
         if len(fields) < 3 or fields[2] == b"0":  # "0 0 0": not accounted (schedstats off, gVisor)
@@ -93,17 +108,10 @@ class Meter:
         """rchar, read_bytes, syscr of the process. They miss recv, mmap and FUSE: a lower bound."""
         if self.io is None:
             return None
-        text = os.pread(self.io, 256, 0)
+        text = pread(self.io, 256, 0)
         own, self.own = self.own, len(text)
         fields = text.split()  # rchar: wchar: syscr: syscw: read_bytes: … (proc(5))
         return int(fields[1]) - own, int(fields[9]), int(fields[5])
-
-    def switches(self) -> Optional[Tuple[int, int]]:
-        """Voluntary and involuntary context switches of this thread."""
-        if RUSAGE_THREAD is None:
-            return None
-        usage = resource.getrusage(RUSAGE_THREAD)
-        return usage.ru_nvcsw, usage.ru_nivcsw
 
 
 def _open(path: str) -> Optional[int]:

@@ -131,12 +131,12 @@ def stepped(optimizer: Any, begin: int) -> None:
     if ident == core.training:
         core.depth = 0  # no fetch is running; heals a count that an exception at a bad moment left behind
         thread = core.thread
-        if _counts(number, ring.fetches):
+        if _counts(number, ring.delivered()):
             core.step += 1
     else:
         thread = threading.get_native_id()
     if number < MOST_RECORDED:
-        ring.write(layout.pack_step, layout.STEP, 0, number, begin, end, core.step, thread or 0, core.cpu_clock())
+        ring.put_off(end, (layout.STEP, 0, number, begin, end, core.step, thread or 0, core.cpu_clock()))
     if core.device is None:
         from . import events
 

@@ -21,11 +21,13 @@ from struct import Struct
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from . import layout, place
-from .layout import END, ERROR, FETCH, NO_GRAD, STEP, UNCOUNTED, UNKNOWN64
+from .layout import END, ERROR, FETCH, NO_GRAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
 
 MINUTE = 60_000_000_000
 MILLISECOND = 1_000_000
 MOST_PENDING = 64
+
+UNDELIVERED = END | ERROR
 
 _pack_totals = Struct("<QQQQQQQ").pack_into
 _PACK = {FETCH: layout.pack_fetch, STEP: layout.pack_step}
@@ -34,9 +36,10 @@ _PACK = {FETCH: layout.pack_fetch, STEP: layout.pack_step}
 class Totals:
     """Running sums of one loader; they count what the training waited for, and survive an overrun of the records."""
 
-    __slots__ = ("at", "builds", "length", "fetches", "wait", "between", "no_grad", "last_end", "first_begin")
+    __slots__ = ("loader", "at", "builds", "length", "fetches", "wait", "between", "no_grad", "last_end", "first_begin")
 
     def __init__(self, loader: int, builds: bool, length: Optional[int]) -> None:
+        self.loader = loader
         self.at = totals_slot(loader)
         self.builds = builds  # its fetches build the batches themselves
         self.length = length  # batches of its current epoch
@@ -49,7 +52,7 @@ class Totals:
             self.first_begin = enter
         self.last_end = leave
         self.wait += leave - enter
-        if not flags & (END | ERROR):
+        if not flags & UNDELIVERED:
             self.fetches += 1
             if flags & NO_GRAD:
                 self.no_grad += 1
@@ -65,7 +68,7 @@ class Ring:
     """An open ring. ``put_off`` and ``write`` are the ways in; header fields are set through ``longs`` and ``ints``."""
 
     __slots__ = (
-        "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals", "fetches",
+        "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals",
         "by_fetch", "validation", "notes_end", "clock_due", "pid",
     )  # fmt: skip
 
@@ -84,7 +87,6 @@ class Ring:
         self.pending: List[Tuple[Any, ...]] = []  # records put off: (kind, flags, ref, *payload)
         self.flush_at = 0
         self.totals: Dict[int, Totals] = {}
-        self.fetches = 0
         self.by_fetch = True  # steps are counted in fetches
         self.validation: Optional[Tuple[int, int, int]] = None  # loader, begin and end of a validation loop so far
         self.notes_end = layout.NOTES_AT
@@ -114,51 +116,61 @@ class Ring:
             count = len(self.pending)  # other threads may append meanwhile: theirs stay for the next time
             pending = self.pending[:count]
             del self.pending[:count]
-            head, target, mask = self.head, self.map, self.mask
-            touched = None
+            target, mask = self.map, self.mask
+            totals: Optional[Totals] = None
+            training = None
             for record in pending:
                 kind, flags = record[0], record[1]
                 if kind == FETCH:
                     if not flags & UNCOUNTED:
-                        totals = self.totals[record[2]]
-                        if touched is not None and touched is not totals:
-                            touched.store(target)
-                        touched = totals
+                        if totals is None or totals.loader != record[2]:
+                            if totals is not None:
+                                totals.store(target)
+                            totals = self.totals[record[2]]
                         totals.add(flags, record[3], record[4])
-                        self.head = head
-                        head = self._progress(record, totals)
+                        if flags & NO_GRAD:
+                            self._validate(record)
+                        else:
+                            if self.validation is not None:
+                                self.end_validation()
+                            training = record
                 else:
-                    self.longs[layout.Q_STEP] = record[5]
-                head += 1
-                seq = head & 0xFFFFFFFF
-                at = 65536 + (((head - 1) & mask) << 6)
+                    self.longs[10] = record[5]
+                number = self.head + 1
+                seq = number & 0xFFFFFFFF
+                at = 65536 + (((number - 1) & mask) << 6)
                 target[at : at + 64] = _PACK[kind](seq, *record, seq)
-            if touched is not None:
-                touched.store(target)
-            self.head = self.longs[layout.Q_HEAD] = head
+                self.head = number
+            if totals is not None:
+                totals.store(target)
+                self.longs[layout.Q_FETCHES] = self.delivered()
+            if training is not None:
+                self._progress(training)
+            self.longs[layout.Q_HEAD] = self.head
             if now > self.clock_due:
                 self.pair_clocks()
-            return head
+            return self.head
 
-    def _progress(self, fetch: Tuple[Any, ...], totals: Totals) -> int:
-        """The header's view of the training, and the MARK that ends a validation loop; returns the head."""
-        flags, loader, enter, leave, batch = fetch[1], fetch[2], fetch[3], fetch[4], fetch[5]
+    def delivered(self) -> int:
+        """Batches handed to training, by all loaders."""
+        count = 0
+        for totals in self.totals.values():
+            count += totals.fetches
+        return count
+
+    def _progress(self, fetch: Tuple[Any, ...]) -> None:
+        """The header's view of the training loop, from its last fetch."""
+        length = self.totals[fetch[2]].length
         longs = self.longs
-        delivered = not flags & (END | ERROR)
-        if flags & NO_GRAD:
-            begun = self.validation
-            self.validation = (loader, enter, leave) if begun is None else (begun[0], begun[1], leave)
-        else:
-            if self.validation is not None:
-                self.end_validation()
-            longs[layout.Q_LENGTH] = UNKNOWN64 if totals.length is None else totals.length
-            longs[layout.Q_BATCH] = batch
-            if self.by_fetch and delivered:
-                longs[layout.Q_STEP] = fetch[7] + 1
-        if delivered:
-            self.fetches += 1
-            longs[layout.Q_FETCHES] = self.fetches
-        return self.head
+        longs[layout.Q_LENGTH] = UNKNOWN64 if length is None else length
+        if fetch[5] != UNKNOWN32:
+            longs[layout.Q_BATCH] = fetch[5]
+        if self.by_fetch:
+            longs[layout.Q_STEP] = fetch[7] if fetch[1] & UNDELIVERED else fetch[7] + 1
+
+    def _validate(self, fetch: Tuple[Any, ...]) -> None:
+        begun = self.validation
+        self.validation = (fetch[2], fetch[3], fetch[4]) if begun is None else (begun[0], begun[1], fetch[4])
 
     def end_validation(self) -> None:
         """A training fetch after fetches without autograd: the validation loop between them is one MARK."""

@@ -36,20 +36,12 @@ def patch(module: Any) -> None:
 
 
 def patch_stateful(module: Any) -> None:
-    """torchdata's StatefulDataLoader: iterators and a worker loop of its own."""
+    """torchdata's StatefulDataLoader: a multiprocessing iterator and a worker loop of its own."""
     from . import worker
 
     fetching.use_torch()
-    for name in ("_StatefulSingleProcessDataLoaderIter", "_StatefulMultiProcessingDataLoaderIter"):
-        cls = getattr(module, name, None)
-        if cls is None:
-            continue
-        if "__next__" in vars(cls) and not getattr(cls.__next__, MARK, False):
-            cls.__next__ = _observed_next(cls.__next__)
-        if "Multi" in name:
-            _patch_multiprocessing(cls)
-    if hasattr(module, "_worker_loop"):
-        worker.patch(module)
+    _patch_multiprocessing(module._StatefulMultiProcessingDataLoaderIter)
+    worker.patch(module)
 
 
 def _patch_multiprocessing(cls: Any) -> None:
@@ -114,6 +106,7 @@ def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
         original(self, loader, first_iter, *args, **kwargs)
         try:
             track.restart()
+            track.index = _index(self)
             track.length = _length(self, loader)
             track.announce(begin, core.clock(), layout.RESET)
         except Exception as error:
@@ -152,6 +145,8 @@ class TorchTrack(Track):
     def made(self, it: Any) -> None:
         """The iterator is complete: writes ITERATOR and, where there are workers, one WORKER each."""
         self.end = core.clock()
+        if self.workers:
+            self.prefetch = int(getattr(it, "_prefetch_factor", None) or UNKNOWN32)
         self.pids = tuple(w.pid for w in getattr(it, "_workers", ()))
         self.ready = _ready(it)
         self.index = _index(it)
@@ -193,9 +188,7 @@ def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
     track.workers = int(getattr(it, "_num_workers", 0) or 0)
     track.builds = track.workers == 0
     track.pin_memory = bool(getattr(it, "_pin_memory", False))
-    if track.workers:
-        track.prefetch = int(getattr(it, "_prefetch_factor", None) or UNKNOWN32)
-    else:
+    if not track.workers:
         track.waiting = 0
     track.length = _length(it, loader)
     it.__dict__[MARK] = track
@@ -240,10 +233,23 @@ def _index(it: Any) -> Optional[Callable[[Any], int]]:
     if not getattr(it, "_num_workers", 0) or not hasattr(it, "_rcvd_idx"):
         return None
 
-    def index(it: Any) -> int:
-        return int(it._rcvd_idx) - 1
+    if getattr(it, "_in_order", True):
+        return _last_received
+    known = set(it._task_info)
 
-    return index
+    def delivered(it: Any) -> int:
+        """Out of order: the one task that is no longer known."""
+        now = it._task_info.keys()
+        gone = known - now
+        known.clear()
+        known.update(now)
+        return gone.pop() if len(gone) == 1 else UNKNOWN32
+
+    return delivered
+
+
+def _last_received(it: Any) -> int:
+    return int(it._rcvd_idx) - 1
 
 
 def describe(loader: Any) -> Dict[str, Any]:

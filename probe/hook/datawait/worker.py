@@ -19,7 +19,6 @@ from .meter import Meter
 from .ring import Ring, totals_slot
 from .stream import IN_WORKER, configure, core, failed, finish, ring_for
 
-MILLISECOND = 1_000_000
 NAME = "_worker_loop"
 
 
@@ -35,6 +34,7 @@ class WorkerLoop:
 
     def __init__(self, original: Callable[..., None], module: str) -> None:
         functools.update_wrapper(self, original)
+        self.__module__ = module  # where the name NAME leads to this object: pickle looks there
         self.original = original
         self.module = module
 
@@ -65,7 +65,7 @@ class WorkerLoop:
         if ring is None:
             return None
         meter.audit()
-        observed = Batches(ring, values.get("worker_id"))
+        observed = Batches(ring, values.get("worker_id"), self.module.startswith("torchdata"))
         if callable(values.get("collate_fn")):
             values["collate_fn"] = TimedCollate(values["collate_fn"], observed.meter)
             observed.collates = True
@@ -103,10 +103,11 @@ class Batches:
     """What one worker builds, batch by batch, from the moment its index arrives."""
 
     __slots__ = ("ring", "worker", "meter", "collates", "received", "begin", "index", "samples", "measured",
-                 "resumes", "built", "first", "end")  # fmt: skip
+                 "resumes", "built", "first", "end", "stateful")  # fmt: skip
 
-    def __init__(self, ring: Ring, worker: Any) -> None:
+    def __init__(self, ring: Ring, worker: Any, stateful: bool) -> None:
         self.ring = ring
+        self.stateful = stateful  # torchdata: indexes come as (index, snapshot), batches as (data, worker, state)
         self.worker = worker if isinstance(worker, int) else UNKNOWN32
         self.meter = Meter(core.cpu_clock)
         self.collates = False
@@ -124,14 +125,13 @@ class Batches:
         self.index = None
         if type(message) is not tuple or len(message) != 2 or not isinstance(message[0], int):
             return  # None (stop) or _ResumeIteration
-        self.index, self.samples = message[0], _samples(message[1])
+        self.index = message[0]
+        self.samples = _samples(message[1][0] if self.stateful else message[1])
         self.received = received
         meter = self.meter
-        meter.collate = 0
-        meter.before = None
+        meter.open = False
         if received >= meter.due:
-            meter.due = received + MILLISECOND
-            meter.begin()
+            meter.begin(received)
         self.begin = core.clock()
 
     def complete(self, message: Any) -> bool:
@@ -139,19 +139,21 @@ class Batches:
         end = core.clock()
         if type(message) is not tuple or len(message) != 2:
             return False
-        if not isinstance(message[0], int):  # _ResumeIteration: a persistent worker acknowledges a new epoch
-            self.resumes += 1
+        if not isinstance(message[0], int):
+            if type(message[0]).__name__ == "_ResumeIteration":  # a persistent worker acknowledges a new epoch
+                self.resumes += 1
             return False
-        if message[0] != self.index or type(message[1]).__name__ == "_IterableDatasetStopIteration":
+        payload = message[1][0] if self.stateful else message[1]
+        if message[0] != self.index or type(payload).__name__ == "_IterableDatasetStopIteration":
             return False
         self.end = end
-        self.measured = self.meter.end() if self.meter.before is not None else None
+        self.measured = self.meter.end() if self.meter.open else None
         return True
 
     def sent(self, message: Any, sent: int) -> None:
         """The batch is in the result queue: writes its records."""
         ring = self.ring
-        payload = message[1]
+        payload = message[1][0] if self.stateful else message[1]
         failed_there = type(payload).__name__ == "ExceptionWrapper"
         ring.write(
             pack_batch, BATCH, RAISED if failed_there else 0, UNKNOWN16, self.received, self.begin, self.end, sent,
@@ -172,11 +174,8 @@ class Batches:
 
 
 def _samples(index: Any) -> int:
-    if type(index) is tuple and len(index) == 2 and index[1].__class__.__name__ not in ("int", "NoneType", "str"):
-        index = index[0] if isinstance(index[0], (list, tuple)) else index  # torchdata: (index, snapshot)
-    if isinstance(index, (list, tuple)):
-        return len(index)
-    return 1
+    """Samples asked for: a batch's list of indexes, or one without automatic batching."""
+    return len(index) if isinstance(index, (list, tuple)) else 1
 
 
 class IndexQueue:

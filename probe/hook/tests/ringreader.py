@@ -19,7 +19,7 @@ FIELDS: Dict[str, str] = {
     "MARK": "begin:8Q end:16Q value:24Q detail:32Q",
     "BLOCK": "begin:8Q end:16Q block:24I first:28I steps:32I fetches:36I wait:40Q reason:48I ready:52I",
     "EXPOSED": "t:8Q idle:16Q span:24Q fetch:32I loader:36I",
-    "SOLO": "t:8Q batch:16I epoch:20I",
+    "SOLO": "t:8Q batch:24I epoch:28I",
     "WORKER": "t:8Q pid:16I worker:20I epoch:24I",
     "BATCH": "received:8Q begin:16Q end:24Q sent:32Q batch:40I resumes:44I samples:48I worker:52I",
     "COST": "cpu:8Q process_cpu:16Q run_queue:24Q collate:32Q bytes:40Q files:48I requests:52I tensors:56I",
