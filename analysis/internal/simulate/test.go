@@ -2,8 +2,7 @@ package simulate
 
 import "github.com/datawait/datawait/probe/recording"
 
-// test runs the plan as the hook does: every block is settled first, its counted part runs from device to device, and after cached
-// blocks ready batches are thrown away down to the depth noted before, plus one round of the workers.
+// test runs the plan as the hook does: every block is settled first, and its counted part runs from device to device.
 func (p *process) test() {
 	for range p.job.Warm {
 		p.train(0)
@@ -27,21 +26,15 @@ func (p *process) test() {
 	p.write(recording.Mark{Ref: uint16(recording.MarkParked), Begin: uint64(p.now), End: uint64(p.now)}.Encode())
 }
 
-// drain throws batches away until the queue is as it was, plus one round.
+// drain throws ready batches away until the queue is as deep as it was in training, then trains one round that does not count.
 func (p *process) drain(depth int) {
-	throw := func() {
+	for p.loader.ready(p.now) > depth {
 		enter, ready := p.now, uint32(p.loader.ready(p.now))
 		batch, exit := p.loader.pull(p.now)
 		p.now = exit
 		p.fetched(recording.FetchDiscarded, enter, exit, uint32(batch), ready, p.block)
 	}
-	for p.loader.ready(p.now) > depth {
-		throw()
-	}
-	for range p.job.Workers {
-		throw()
-	}
-	for range 2 { // settling steps, not counted
+	for range max(1, p.job.Workers) {
 		p.train(p.block)
 	}
 }

@@ -1,0 +1,134 @@
+package analysis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/datawait/datawait/analysis/internal/simulate"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// plan alternates live and host-cached blocks, and ends with the other legs.
+func plan(pairs int, more ...recording.Leg) (legs []recording.Leg) {
+	for range pairs {
+		legs = append(legs, recording.LegLive, recording.LegHostCached)
+	}
+	return append(legs, more...)
+}
+
+func ceilingOf(t *testing.T, r *Result) (value, low, high float64) {
+	t.Helper()
+	if r.Baseline == nil {
+		t.Fatal("no baseline")
+	}
+	c, ok := r.Baseline.Ceiling.Get()
+	if !ok {
+		t.Fatalf("no ceiling: %s", r.Baseline.Ceiling.Why())
+	}
+	return c.Value, c.Low, c.High
+}
+
+// TestLaunchesAhead: whatever the depth of the device's queue, the ceiling is L/W ÷ C = 31/10.
+func TestLaunchesAhead(t *testing.T) {
+	for _, depth := range []int{0, 4, 64} {
+		r, _ := analyse(t, simulate.Job{Epochs: 1, Steps: 5000, Workers: 2, Prefetch: 2, Build: constant(62 * ms), Compute: 10 * ms, Depth: depth,
+			Host: ms / 10, SM: 0.9, Window: 100 * ms, Warm: 100, Plan: plan(4), BlockSteps: 40})
+		value, low, high := ceilingOf(t, r)
+		if !near(value, 3.1, 0.1) || r.Baseline.Conclusion != "input-pipeline" {
+			t.Errorf("depth %d: ceiling %.3f (%.3f–%.3f), %s: %s", depth, value, low, high, r.Baseline.Conclusion, r.Baseline.Why)
+		}
+		live, _ := r.Baseline.Legs["live"].SMActiveRatio.Get()
+		cached, _ := r.Baseline.Legs["host-cached"].SMActiveRatio.Get()
+		if !near(live.Value, 0.9/3.1, 0.03) || !near(cached.Value, 0.89, 0.03) {
+			t.Errorf("depth %d: SM activity %.3f live, %.3f cached", depth, live.Value, cached.Value)
+		}
+		if u := r.Baseline.UnexplainedShare.Or(1); !near(u, 0, 0.03) {
+			t.Errorf("depth %d: unexplained %.3f", depth, u)
+		}
+		if !r.Job.Throwaway || r.Ranks[0].Ended != "parked" {
+			t.Errorf("throwaway %v, ended %s", r.Job.Throwaway, r.Ranks[0].Ended)
+		}
+	}
+}
+
+// TestHostClock: the same run timed by the host alone is not believed, for launches that run ahead pass for fast steps.
+func TestHostClock(t *testing.T) {
+	r, _ := analyse(t, simulate.Job{Epochs: 1, Steps: 5000, Workers: 2, Prefetch: 2, Build: constant(62 * ms), Compute: 10 * ms, Depth: 64,
+		Host: ms / 10, SM: 0.9, Window: 100 * ms, Warm: 100, Plan: plan(4), BlockSteps: 40, Unsynced: true})
+	c, _ := r.Baseline.Ceiling.Get()
+	if c.Grade != "C" || r.Baseline.Conclusion != "inconclusive" {
+		t.Errorf("ceiling %+v, %s", c, r.Baseline.Conclusion)
+	}
+}
+
+// TestDeepQueues: after a cached block the loader's queue is full. The true gains are found all the same; a fixed number of
+// discarded steps had hidden them.
+func TestDeepQueues(t *testing.T) {
+	tests := []struct {
+		workers        int
+		build, compute int64
+	}{
+		{8, 180, 20}, {16, 400, 20}, {1, 105, 100}, {4, 60, 20},
+	}
+	for _, test := range tests {
+		truth := max(1, float64(test.build)/float64(test.workers)/float64(test.compute))
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			r, _ := analyse(t, simulate.Job{Epochs: 1, Steps: 50000, Workers: test.workers, Prefetch: 2, Build: constant(test.build * ms),
+				Compute: test.compute * ms, Depth: 1, Host: ms / 10, SM: 0.9, Window: 100 * ms, Warm: 20 * test.workers, Plan: plan(4), BlockSteps: 10 * test.workers})
+			value, low, high := ceilingOf(t, r)
+			if !near(value, truth, 0.02*truth) {
+				t.Errorf("ceiling %.3f (%.3f–%.3f), want %.3f", value, low, high, truth)
+			}
+			want := "not-input"
+			if truth > 1.02 {
+				want = "input-pipeline"
+			}
+			if r.Baseline.Conclusion != want {
+				t.Errorf("%s: %s", r.Baseline.Conclusion, r.Baseline.Why)
+			}
+		})
+	}
+}
+
+// TestLegs: a step is 3 ms of copying and 10 ms of computing, which busy workers make 20 % longer.
+func TestLegs(t *testing.T) {
+	r, _ := analyse(t, simulate.Job{Epochs: 1, Steps: 5000, Workers: 2, Prefetch: 2, Build: constant(62 * ms), Compute: 10 * ms, Copy: 3 * ms,
+		Contention: 0.2, Depth: 1, Host: ms / 10, SM: 0.9, Window: 100 * ms, Warm: 100, BlockSteps: 40,
+		Plan: plan(3, recording.LegLive, recording.LegHostCachedBusy, recording.LegLive, recording.LegHostCachedBusy, recording.LegLive, recording.LegDeviceCached)})
+	b := r.Baseline
+	const live = 31.0
+	if copy := b.CopyShare.Or(-1); !near(copy, 3/live, 0.01) {
+		t.Errorf("copy share %.3f, want %.3f", copy, 3/live)
+	}
+	if i := b.InterferenceShare.Or(-1); !near(i, 2/live, 0.01) {
+		t.Errorf("interference share %.3f, want %.3f", i, 2/live)
+	}
+	if u := b.UnexplainedShare.Or(-1); !near(u, 0, 0.02) {
+		t.Errorf("unexplained share %.3f", u)
+	}
+}
+
+// TestLedgerLeavesTestOut: cached blocks show a busy GPU that no live run has. They are not part of the allocation.
+func TestLedgerLeavesTestOut(t *testing.T) {
+	r, truth := analyse(t, simulate.Job{Epochs: 1, Steps: 5000, Workers: 2, Prefetch: 2, Build: constant(62 * ms), Compute: 10 * ms, Depth: 1,
+		Host: ms / 10, SM: 0.9, Window: 100 * ms, Warm: 100, Plan: plan(4), BlockSteps: 40})
+	g := r.GPUs[0]
+	// 100 warm steps and four live blocks of 40, 31 ms each, after 0.2 s of start-up and a first build.
+	if want := 0.26 + 260*0.031; !near(float64(g.AllocatedNS)/1e9, want, 0.2) {
+		t.Errorf("allocated %.2f s of %.2f, want %.2f", float64(g.AllocatedNS)/1e9, float64(truth.End-truth.Begin)/1e9, want)
+	}
+	if resident := g.ResidentRatio.Or(0); !near(resident, 10/31.0, 0.03) {
+		t.Errorf("resident %.3f, want %.3f: the test's own steps leak into it", resident, 10/31.0)
+	}
+	share, _ := r.Step.ExposedWaitShare.Get()
+	if !near(share.Value, 21/31.0, 0.03) {
+		t.Errorf("exposed wait share %+v, want %.3f", share, 21/31.0)
+	}
+	sum := int64(0)
+	for _, ns := range g.AccountsNS {
+		sum += ns
+	}
+	if sum != g.AllocatedNS {
+		t.Errorf("accounts sum to %d of %d", sum, g.AllocatedNS)
+	}
+}
