@@ -117,7 +117,7 @@ func (m cgroupMount) folders(group string) (list []string, ok bool) {
 		}
 		inside = "/" + strings.TrimPrefix(rest, "/")
 	}
-	if strings.Contains(inside+"/", "/../") { // "/../other": above the root of the reader's cgroup namespace
+	if !path.IsAbs(inside) || strings.Contains(inside+"/", "/../") { // "/../other": above the root of the reader's cgroup namespace
 		return nil, false
 	}
 	for inside = path.Clean(inside); inside != "/"; inside = path.Dir(inside) {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,9 +36,18 @@ func newFixture(t *testing.T, table SocketTable) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.host = New(recording.NewAppender(f.memo, id), Options{FS: f.fs, Self: 1, TCP: table,
-		Now: func() uint64 { return f.at }, Job: func() []Known { return f.job }})
+	f.host = New(recording.NewAppender(f.memo, id), Options{FS: f.fs, Self: 1,
+		Sockets: func() (SocketTable, error) { return table, noTable(table) },
+		Now:     func() uint64 { return f.at }, Job: func() []Known { return f.job }})
+	t.Cleanup(func() { f.host.Close() })
 	return f
+}
+
+func noTable(t SocketTable) error {
+	if t == nil {
+		return fmt.Errorf("%w: no table in this test", errors.ErrUnsupported)
+	}
+	return nil
 }
 
 // write makes a file, with its folders; the path is relative to the fixture.
@@ -95,7 +105,6 @@ func (f *fixture) process(p proc) {
 		p.pid, p.comm, p.state, p.ppid, p.group, p.user, p.system, p.reaped, p.threads, p.start, p.pages))
 	f.write(dir+"io", fmt.Sprintf("rchar: 5\nwchar: 6\nread_bytes: %d\nwrite_bytes: 0\n", p.read))
 	f.write(dir+"status", "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t"+p.cpus+"\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n")
-	f.remove(dir + "task")
 	for i, w := range p.waited {
 		f.write(fmt.Sprintf("%stask/%d/schedstat", dir, p.pid+i), fmt.Sprintf("123 %d 5\n", w))
 	}

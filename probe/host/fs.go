@@ -26,8 +26,9 @@ const maxFile = 8 << 20
 // files reads small kernel files into one buffer that it keeps. What read returns is valid until the next read.
 type files struct {
 	FS
-	buf  []byte
-	path []byte
+	buf     []byte
+	path    []byte
+	holding int // descriptors kept open, see held
 }
 
 func newFiles(fs FS) *files { return &files{FS: fs, buf: make([]byte, 16<<10)} }

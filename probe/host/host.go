@@ -21,12 +21,12 @@ import (
 
 // Options are what a Host needs to know.
 type Options struct {
-	FS   FS             // the zero FS stands for Local()
-	Now  func() uint64  // CLOCK_MONOTONIC in ns; nil = clock.Mono
-	Job  func() []Known // processes known to belong to the job, asked at every scan; nil = none
-	Self int            // pid of the agent, which never counts to the job
-	TCP  SocketTable    // where the sockets come from; nil = no bytes per process
-	Tick time.Duration  // of the machine, its devices and limits; 0 = 1 s
+	FS      FS                          // the zero FS stands for Local()
+	Now     func() uint64               // CLOCK_MONOTONIC in ns; nil = clock.Mono
+	Job     func() []Known              // processes known to belong to the job, asked at every scan; nil = none
+	Self    int                         // pid of the agent, which never counts to the job
+	Sockets func() (SocketTable, error) // opens the table of TCP sockets; nil = OpenTCP
+	Tick    time.Duration               // of the machine, its devices and limits; 0 = 1 s
 }
 
 // processTick is how often processes, their threads and their sockets are read: each costs a system call or three.
@@ -66,13 +66,16 @@ func New(out *recording.Appender, o Options) *Host {
 	if o.Now == nil {
 		o.Now = clock.Mono
 	}
+	if o.Sockets == nil {
+		o.Sockets = OpenTCP
+	}
 	if o.Tick == 0 {
 		o.Tick = time.Second
 	}
 	h := &Host{out: out, files: newFiles(o.FS), now: o.Now, tick: o.Tick}
 	h.tree = newTree(h.files, o)
 	h.note.Why = map[string]string{}
-	h.sockets = newSocketProbe(o.TCP)
+	h.sockets = newSocketProbe(o.Sockets)
 	return h
 }
 
@@ -90,6 +93,17 @@ func (h *Host) Parts() []Part {
 		part("sockets", processTick, h.sampleSockets),
 		part("processes", processTick, h.sampleProcesses),
 	}
+}
+
+// Close closes the files and sockets that are kept open between samples.
+func (h *Host) Close() error {
+	for pid := range h.processes.queues {
+		h.forgetThreads(pid)
+	}
+	for _, m := range h.tree.members {
+		h.files.release(&m.statFile, &m.statusFile, &m.ioFile)
+	}
+	return h.sockets.close()
 }
 
 // because notes why something is not known, or with an empty reason that it is.

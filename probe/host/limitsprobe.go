@@ -88,7 +88,7 @@ func (h *Host) bounds() bounds {
 // affinity reads on which CPUs a process may run. A process may change its own at any time (an OpenMP runtime that binds
 // its threads does), so it is read at every sample.
 func (h *Host) affinity(m *member) (cpuSet, bool) {
-	b, err := h.files.read(h.files.ofProcess(m.pid, "status"))
+	b, err := h.files.readHeld(&m.statusFile, h.files.ofProcess(m.pid, "status"))
 	if err != nil {
 		return nil, false
 	}

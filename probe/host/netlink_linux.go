@@ -51,6 +51,12 @@ func listenClosed() int {
 	if err != nil {
 		return -1
 	}
+	// A socket that is not bound has port 0, which is the sender's own: the kernel leaves it out of its broadcasts
+	// (net/netlink/af_netlink.c, do_one_broadcast).
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		unix.Close(fd)
+		return -1
+	}
 	for _, group := range destroyGroups {
 		if err := unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, group); err != nil {
 			unix.Close(fd)

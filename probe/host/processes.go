@@ -50,7 +50,7 @@ func (h *Host) sampleProcesses() error {
 	for pid := range p.before {
 		if h.tree.members[pid] == nil {
 			delete(p.before, pid)
-			delete(p.queues, pid)
+			h.forgetThreads(pid)
 		}
 	}
 	return h.out.Append(p.batch...)
@@ -89,7 +89,7 @@ func (m *member) resident() uint64 {
 
 // readBytes returns what a process read from block devices. The file shows itself to whoever may trace the process.
 func (h *Host) readBytes(m *member) uint64 {
-	b, err := h.files.read(h.files.ofProcess(m.pid, "io"))
+	b, err := h.files.readHeld(&m.ioFile, h.files.ofProcess(m.pid, "io"))
 	switch {
 	case err == nil:
 		return parseReadBytes(b)

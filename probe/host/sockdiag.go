@@ -10,6 +10,7 @@ import (
 type Socket struct {
 	Cookie   uint64 // identity of the socket, never used again
 	Inode    uint32 // what /proc/PID/fd shows as socket:[inode]; 0 for a socket no process holds
+	Remote   Endpoint
 	Received uint64 // bytes of payload received in order since the connection was made; unknown before Linux 4.1
 	Closed   bool   // the socket is gone and this is its last count
 }
@@ -27,6 +28,8 @@ const (
 	headerBytes  = 16 // struct nlmsghdr: u32 len, u16 type, u16 flags, u32 seq, u32 pid
 	requestBytes = headerBytes + 56
 	messageBytes = 72  // struct inet_diag_msg
+	remotePortAt = 6   // id.idiag_dport, in network order
+	remoteAt     = 24  // id.idiag_dst
 	cookieAt     = 44  // id.idiag_cookie
 	inodeAt      = 68  // idiag_inode
 	receivedAt   = 128 // tcp_info.tcpi_bytes_received (linux/tcp.h)
@@ -99,6 +102,8 @@ func parseSocket(b []byte) (Socket, bool) {
 	}
 	e := binary.NativeEndian
 	s := Socket{Cookie: e.Uint64(b[cookieAt:]), Inode: e.Uint32(b[inodeAt:]), Received: unknown}
+	s.Remote.Port = binary.BigEndian.Uint16(b[remotePortAt:])
+	copy(s.Remote.Address[:], b[remoteAt:])
 	for b = b[messageBytes:]; len(b) >= 4; {
 		length, kind := int64(e.Uint16(b)), e.Uint16(b[2:])
 		if length < 4 || length > int64(len(b)) {

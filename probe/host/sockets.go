@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,45 +18,47 @@ const unseenPolls = 10
 // connection is one socket that was seen.
 type connection struct {
 	inode    uint32
+	remote   Endpoint
 	received uint64 // at its last sight
 	pending  uint64 // bytes of this poll that still need an owner
 	owner    int    // pid; 0 = nobody in the job, as far as is known
 	searched bool   // no process of the job held it when looked for
-	sighted  int    // poll that saw it last
+	sighted  int    // poll that saw or heard of it last
+	listed   int    // poll that found it open last
 }
 
 // inflow is what one process received.
 type inflow struct {
 	start    uint64
-	bytes    uint64
+	bytes    float64
 	readable bool // its descriptors could be listed
 }
 
 // socketProbe gives received bytes to the processes that hold the sockets. It is grade B evidence: the kernel's own count of
-// each connection, but one that comes and goes between two polls cannot be given to anyone, and one that several processes
-// share, as a forked worker shares its parent's, is given to the one that started first.
+// each connection, but one that comes and goes between two polls is given by estimate (see strays), and one that several
+// processes share, as a forked worker shares its parent's, is given to the one that started first.
 type socketProbe struct {
-	table   SocketTable
+	open    func() (SocketTable, error)
+	table   SocketTable            // nil until it could be opened
 	conns   map[uint64]*connection // by cookie
 	procs   map[int]*inflow        // by pid
 	polls   int
 	at      uint64 // ns, of the last poll that succeeded
 	rest    int    // polls to leave out
 	ended   []uint64
-	stray   uint64 // bytes of connections that came and went unowned
-	told    uint64 // stray when it was last told
+	strays  strays
 	holders holderSearch
 }
 
-func newSocketProbe(t SocketTable) socketProbe {
-	return socketProbe{table: t, conns: map[uint64]*connection{}, procs: map[int]*inflow{}}
+func newSocketProbe(open func() (SocketTable, error)) socketProbe {
+	return socketProbe{open: open, conns: map[uint64]*connection{}, procs: map[int]*inflow{}}
 }
 
 // sampleSockets brings the bytes of each process up to date; PROCESS records carry them.
 func (h *Host) sampleSockets() error {
 	s := &h.sockets
-	if s.table == nil {
-		return fmt.Errorf("%w: no socket diagnostics", errors.ErrUnsupported)
+	if err := s.ready(); err != nil {
+		return err
 	}
 	if err := h.tree.scan(); err != nil {
 		return err
@@ -75,7 +78,22 @@ func (h *Host) sampleSockets() error {
 	s.findOwners(h)
 	s.forget(h.tree)
 	s.at, s.rest = at, len(s.conns)/socketsPerPoll
-	h.tellStray()
+	h.tellStrays()
+	return nil
+}
+
+// ready opens the table where it is not open.
+func (s *socketProbe) ready() (err error) {
+	if s.table == nil {
+		s.table, err = s.open()
+	}
+	return err
+}
+
+func (s *socketProbe) close() error {
+	if c, ok := s.table.(io.Closer); ok {
+		return c.Close()
+	}
 	return nil
 }
 
@@ -88,10 +106,10 @@ func (s *socketProbe) see(k Socket) {
 	c := s.conns[k.Cookie]
 	switch {
 	case c == nil && k.Closed:
-		s.stray += k.Received
+		s.strays.waiting = append(s.strays.waiting, k)
 		return
 	case c == nil:
-		c = &connection{}
+		c = &connection{remote: k.Remote}
 		if s.polls == 0 {
 			c.received = k.Received
 		}
@@ -106,6 +124,8 @@ func (s *socketProbe) see(k Socket) {
 	}
 	if k.Closed {
 		s.ended = append(s.ended, k.Cookie)
+	} else {
+		c.listed = c.sighted
 	}
 }
 
@@ -130,6 +150,8 @@ func (s *socketProbe) findOwners(h *Host) {
 	for _, c := range s.conns {
 		s.book(c)
 	}
+	s.strays.divide(s.procs)
+	s.strays.forget(s.procs, s.polls)
 }
 
 // book gives a connection's bytes to its owner. Bytes without one are dropped: kept, they would turn up in a later window.
@@ -138,7 +160,10 @@ func (s *socketProbe) book(c *connection) {
 		c.owner, c.searched = s.holders.of(c.inode), true
 	}
 	if p := s.procs[c.owner]; p != nil {
-		p.bytes += c.pending
+		p.bytes += float64(c.pending)
+		if c.listed == s.polls {
+			s.strays.sight(c.remote, c.owner, s.polls)
+		}
 	}
 	c.pending = 0
 }
@@ -181,7 +206,7 @@ func (s *socketProbe) received(m *member) (bytes, at uint64) {
 	if p == nil || p.start != m.start || !p.readable {
 		return unknown, s.at
 	}
-	return p.bytes, s.at
+	return uint64(p.bytes), s.at
 }
 
 // sameNetwork fails if the job's sockets are in a network namespace of their own, where they cannot be seen from here.
@@ -198,13 +223,11 @@ func (h *Host) sameNetwork() error {
 	return nil
 }
 
-// tellStray says in the host note what the numbers per process lack, at each power of ten from a megabyte on.
-func (h *Host) tellStray() {
+// tellStrays says in the host note what the numbers per process lack.
+func (h *Host) tellStrays() {
 	s := &h.sockets
-	if s.stray >= 1e6 && s.stray/10 >= s.told {
-		s.told = s.stray
-		h.because("received bytes of short connections", fmt.Sprintf(
-			"connections that opened and closed within a second received at least %.3g bytes that no process could be given", float64(s.stray)))
+	if news := s.strays.news(); news != "" {
+		h.because("received bytes of short connections", news)
 	}
 	if s.table.Overrun() {
 		h.because("closed connections", "not all of them were heard of: what each received in its last second is missing")

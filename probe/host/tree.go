@@ -29,6 +29,8 @@ type member struct {
 	at      uint64      // ns, when stat was read
 	stat    processStat // comm cleared
 	loading bool        // comm says it is a loader's worker
+
+	statFile, statusFile, ioFile held
 }
 
 // workerComm is the name PyTorch gives a loader's worker since 2.6 (torch/utils/data/_utils/worker.py, _worker_loop calls
@@ -108,6 +110,7 @@ func (t *tree) presence() map[int]bool {
 func (t *tree) renew(present map[int]bool) {
 	for pid, m := range t.members {
 		if !present[pid] || !t.read(m) {
+			t.files.release(&m.statFile, &m.statusFile, &m.ioFile)
 			delete(t.members, pid)
 		}
 	}
@@ -116,7 +119,11 @@ func (t *tree) renew(present map[int]bool) {
 // read refreshes a member; false if it is gone.
 func (t *tree) read(m *member) bool {
 	at := t.now()
-	s, err := t.stat(m.pid)
+	b, err := t.files.readHeld(&m.statFile, t.files.ofProcess(m.pid, "stat"))
+	if err != nil {
+		return false
+	}
+	s, err := parseProcessStat(b)
 	if err != nil || s.start != m.start {
 		return false
 	}
@@ -254,45 +261,6 @@ func (t *tree) groupLives(group int) bool {
 		}
 	}
 	return false
-}
-
-// ofRole lists the living members of a role.
-func (t *tree) ofRole(role recording.ProcessRole) (found []*member) {
-	for _, pid := range t.order {
-		if m := t.members[pid]; m.role == role && !m.stat.ended() {
-			found = append(found, m)
-		}
-	}
-	return found
-}
-
-// loaders lists the processes that build batches: the workers, the main processes where there are none, and where those
-// are not known either the processes the caller named.
-func (t *tree) loaders() []*member {
-	for _, role := range []recording.ProcessRole{recording.RoleWorker, recording.RoleMain} {
-		if found := t.ofRole(role); len(found) > 0 {
-			return found
-		}
-	}
-	var found []*member
-	for _, k := range t.known {
-		if m := t.members[k.PID]; m != nil && k.names(m) && !m.stat.ended() {
-			found = append(found, m)
-		}
-	}
-	return found
-}
-
-// head returns the process whose control group and network stand for the job's; nil while there is none.
-func (t *tree) head() *member {
-	mains := t.ofRole(recording.RoleMain)
-	if len(mains) == 0 {
-		mains = t.loaders()
-	}
-	if len(mains) == 0 {
-		return nil
-	}
-	return mains[0]
 }
 
 // gone reports whether an error means that the process ended between listing and reading it.
