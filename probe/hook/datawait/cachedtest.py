@@ -204,7 +204,7 @@ class CachedTest:
             self._write_void(planned, step, void, self._clock(), UNKNOWN32)
             return
         self._running = running
-        self.block = planned.number
+        self._number(planned.number)
         if planned.leg != control.LIVE and not self._contaminated:
             self._contaminated = True
             now = self._clock()
@@ -283,7 +283,7 @@ class CachedTest:
         if self._running is not None:
             self._running.close()
         self._running = None
-        self.block = 0
+        self._number(0)
         self._done = max(self._done, planned.number)
         self._ring.write(
             layout.pack_block, layout.BLOCK, flags, planned.leg & 0xFFFF, counted.begin, counted.end, planned.number,
@@ -336,8 +336,12 @@ class CachedTest:
         except Exception as another:
             self._complain(stream.IN_TEST, "cached-data test: closing", another)
         self._running = None
-        self.block = 0
+        self._number(0)
         self._rearm()
+
+    def _number(self, block: int) -> None:
+        """The block of the fetches to come; the core puts it into their records."""
+        self.block = stream.core.block = block
 
     def _forget(self) -> None:
         """A forked child is no rank of this job."""
@@ -346,7 +350,7 @@ class CachedTest:
         self._wake = NEVER
         self._routed = self._park_due = self._boundary = False
         self._running = None
-        self.block = 0
+        self._number(0)
 
 
 def _in_child(reference: "weakref.ref[CachedTest]") -> None:

@@ -95,7 +95,7 @@ class Track:
 
     def begun(self, ring: Ring) -> None:
         """An epoch of this iterator begins."""
-        self.loader.totals.length = self.length
+        self.loader.totals.begin_epoch(self.length)
         self.write_iterator(ring)
         look_around()
 
@@ -113,12 +113,13 @@ class Track:
 def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, real: bool = False) -> Any:
     """``call(it)``, observed; extra are further flags of its record.
 
-    At a step boundary the batch may come from the cached-data test instead, unless the fetch has to be real.
+    The batch may come from the cached-data test instead, which decides at each step boundary, unless the fetch has
+    to be real.
     """
     if core.off or get_ident() != core.training:
         return _aside(track, call, it, extra)
-    if core.test_due and not real and core.boundary != core.step:
-        source = _source_at_boundary(track, call, it)
+    if core.test_due and not real and (core.serving or core.boundary != core.step):
+        source = _source(track, call, it)
         if source is not None:
             return core.test.serve(source)
     ring = core.ring or ring_for("main")
@@ -237,8 +238,8 @@ def record(track: Track, flags: int, enter: int, leave: int, batch: int, ready: 
     return number
 
 
-def _source_at_boundary(track: Track, call: Callable[[Any], Any], it: Any) -> Any:
-    """The source to serve from when the cached-data test wants this step, else None."""
+def _source(track: Track, call: Callable[[Any], Any], it: Any) -> Any:
+    """The source to serve from when the cached-data test wants this step's fetches, else None."""
     try:
         if core.depth or not is_grad_enabled():
             return None
@@ -253,8 +254,10 @@ def _source_at_boundary(track: Track, call: Callable[[Any], Any], it: Any) -> An
                 return None
         if track.ring is not ring:
             track.join(ring)
-        core.boundary = core.step
-        if not core.test.poll(core.step):
+        if core.boundary != core.step:
+            core.boundary = core.step
+            core.serving = core.test.poll(core.step)
+        if not core.serving:
             return None
         from .source import source_of
 

@@ -36,14 +36,21 @@ _PACK = {FETCH: layout.pack_fetch, STEP: layout.pack_step}
 class Totals:
     """Running sums of one loader; they count what the training waited for, and survive an overrun of the records."""
 
-    __slots__ = ("loader", "at", "builds", "length", "fetches", "wait", "between", "no_grad", "last_end", "first_begin")
+    __slots__ = (
+        "loader", "at", "builds", "length", "shift", "fetches", "wait", "between", "no_grad", "last_end", "first_begin",
+    )  # fmt: skip
 
     def __init__(self, loader: int, builds: bool, length: Optional[int]) -> None:
         self.loader = loader
         self.at = totals_slot(loader)
         self.builds = builds  # its fetches build the batches themselves
         self.length = length  # batches of its current epoch
+        self.shift = 0  # of them the cached-data test replaced, less those it threw away
         self.fetches = self.wait = self.between = self.no_grad = self.last_end = self.first_begin = 0
+
+    def begin_epoch(self, length: Optional[int]) -> None:
+        self.length = length
+        self.shift = 0
 
     def add(self, flags: int, enter: int, leave: int) -> None:
         if self.last_end:
@@ -164,7 +171,7 @@ class Ring:
         longs = self.longs
         longs[layout.Q_LENGTH] = UNKNOWN64 if length is None else length
         if fetch[5] != UNKNOWN32:
-            longs[layout.Q_BATCH] = fetch[5]
+            longs[layout.Q_BATCH] = fetch[5] + self.totals[fetch[2]].shift
         if self.by_fetch:
             longs[layout.Q_STEP] = fetch[7] if fetch[1] & UNDELIVERED else fetch[7] + 1
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 
 from . import fetch as fetching
 from .fetch import Track
-from .layout import CACHED, UNKNOWN32
+from .layout import CACHED, DISCARDED, END, UNKNOWN32
 from .ring import Ring
 from .stream import IN_TEST, complain, core
 
@@ -40,6 +40,8 @@ class Source:
     def __init__(self, track: Track, call: Callable[[Any], Any], it: Any) -> None:
         self.track = track
         self.call = call
+        self._epoch = track.epoch
+        self._shift = 0  # slots used without the loader, less batches it gave that used none
         try:
             self._it: Callable[[], Any] = weakref.ref(it)
         except TypeError:  # a generator or list iterator owns no workers
@@ -65,8 +67,15 @@ class Source:
 
     @property
     def batch_index(self) -> int:
-        """Slots of the epoch used so far."""
-        return self.track.batch
+        """Slots of the epoch used so far: batches training got, from the loader or not."""
+        return self.track.batch + self._shift_by(0)
+
+    def _shift_by(self, slots: int) -> int:
+        if self._epoch != self.track.epoch:  # persistent workers: the same iterator, reset
+            self._epoch, self._shift = self.track.epoch, 0
+        self._shift += slots
+        self.track.loader.totals.shift = self._shift
+        return self._shift
 
     @property
     def epoch(self) -> int:
@@ -77,18 +86,22 @@ class Source:
         return bool(getattr(self.track, "pin_memory", False))
 
     def live_next(self, flags: int = 0) -> Any:
-        """One real next on the loader, recorded with these further flags."""
-        return fetching.fetch(self.track, self.call, self._it(), flags, True)
+        """One real next on the loader, recorded with these further flags. A discarded batch uses no slot."""
+        batch = fetching.fetch(self.track, self.call, self._it(), flags, True)
+        if flags & DISCARDED:
+            self._shift_by(-1)
+        return batch
 
     def record(self, enter: int, leave: int, flags: int = CACHED, ready: int = UNKNOWN32) -> int:
-        """Records a FETCH that did not touch the loader; it uses up one slot."""
-        return fetching.record(self.track, flags, enter, leave, self.batch_index, ready)
+        """Records a FETCH that did not touch the loader: the batch of the slot skipped last, or the epoch's end."""
+        index = self.batch_index if flags & END else self.batch_index - 1
+        return fetching.record(self.track, flags, enter, leave, index, ready)
 
     def skip_slot(self) -> None:
         """Uses up one slot of the epoch as if the loader had yielded; StopIteration when none is left."""
         if self.track.length is not None and self.batch_index >= self.track.length:
             raise StopIteration
-        self.track.batch += 1
+        self._shift_by(1)
 
     def ready(self) -> Optional[int]:
         """Batches built and waiting, None if unknown."""
@@ -98,7 +111,7 @@ class Source:
         return None if ready == UNKNOWN32 else ready
 
     def outstanding(self) -> Optional[int]:
-        """Batches asked for and not received, None if unknown."""
+        """Batches asked for and not handed out, None if unknown."""
         return None
 
     def last_sent(self) -> Optional[int]:
@@ -141,18 +154,10 @@ class Source:
 class TorchSource(Source):
     """An iterator of a DataLoader."""
 
-    @property
-    def batch_index(self) -> int:
-        return int(self._it()._num_yielded)
-
-    def skip_slot(self) -> None:
-        it = self._it()
-        if self.track.length is not None and it._num_yielded >= self.track.length:
-            raise StopIteration
-        it._num_yielded += 1
-
     def outstanding(self) -> Optional[int]:
-        return getattr(self._it(), "_tasks_outstanding", None)
+        """``_tasks_outstanding`` leaves out what has arrived before its turn; ready() does not."""
+        tasks = getattr(self._it(), "_task_info", None)
+        return None if tasks is None else len(tasks)
 
     def last_sent(self) -> Optional[int]:
         sent = getattr(self._it(), "_send_idx", None)

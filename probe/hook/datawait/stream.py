@@ -29,7 +29,7 @@ class Core:
 
     __slots__ = (
         "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "inside",
-        "step", "unit", "boundary", "block", "measure_at", "device", "test", "test_due",
+        "step", "unit", "boundary", "block", "measure_at", "device", "test", "test_due", "serving",
         "complained", "start_method", "hooks_on_open",
     )  # fmt: skip
 
@@ -59,6 +59,7 @@ class Core:
         self.device: Any = None  # device clock around next(), see events.py
         self.test: Any = None  # cached-data test
         self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
+        self.serving = False  # its answer for the present step
         self.complained: Dict[str, int] = {}
 
 
