@@ -116,14 +116,11 @@ func (e *encoder) float(path string, x float64) {
 	e.leaf(path, reflect.ValueOf(x))
 }
 
-// raw passes a recorded JSON value on, unless it is none.
+// raw passes an argument of the job on as it was recorded, unless it is no JSON. A null in it is the job's own None: it is
+// known, so it has no reason.
 func (e *encoder) raw(path string, raw json.RawMessage) {
 	if !json.Valid(raw) {
 		e.null(path, unit.Failed, "what was recorded is no JSON value")
-		return
-	}
-	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
-		e.null(path, unit.Known, "the job itself has no value here")
 		return
 	}
 	e.leaf(path, reflect.ValueOf(raw))

@@ -2,6 +2,8 @@ package json
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -27,6 +29,7 @@ func TestDocuments(t *testing.T) {
 			}
 			reasons := doc["reasons"].(map[string]any)
 			delete(doc, "reasons")
+			maps.DeleteFunc(reasons, func(path string, _ any) bool { return strings.Contains(path, ".arguments") })
 			nulls := 0
 			eachNull("$", doc, func(path string) {
 				nulls++
@@ -47,11 +50,14 @@ func eachNull(path string, v any, f func(string)) {
 		f(path)
 	case map[string]any:
 		for k, x := range v {
+			if k == "arguments" {
+				continue // the job's own values: a null there is its None
+			}
 			eachNull(member(path, k), x, f)
 		}
 	case []any:
 		for i, x := range v {
-			eachNull(path+"["+string(rune('0'+i%10))+"]", x, f) // samples have fewer than ten of anything
+			eachNull(fmt.Sprintf("%s[%d]", path, i), x, f)
 		}
 	}
 }

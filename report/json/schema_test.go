@@ -34,9 +34,9 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 }
 
 // object is a JSON object that keeps its order.
-type object []member2
+type object []entry
 
-type member2 struct {
+type entry struct {
 	name  string
 	value any
 }
@@ -64,21 +64,22 @@ type generator struct {
 	comments map[string]string // "Result.Schema" to the comment of the field
 	order    []string
 	defs     map[string]object
+	types    map[string]reflect.Type
 }
 
 func generate(t *testing.T) []byte {
 	t.Helper()
-	g := &generator{comments: comments(t), defs: map[string]object{}}
+	g := &generator{comments: comments(t), defs: map[string]object{}, types: map[string]reflect.Type{}}
 	root := g.structure(reflect.TypeFor[analysis.Result]())
 	reason := object{{"type", "object"}, {"properties", object{
-		{"kind", object{{"enum", []string{"unknown", "unsupported", "failed", "known"}}}}, {"text", object{{"type", "string"}}},
+		{"kind", object{{"enum", []string{"unknown", "unsupported", "failed"}}}}, {"text", object{{"type", "string"}}},
 	}}, {"required", []string{"kind", "text"}}}
-	properties := append(root.get("properties").(object), member2{"reasons", object{
+	properties := append(root.get("properties").(object), entry{"reasons", object{
 		{"description", "Why a value is null: its JSONPath, what kind of absence, and a sentence."}, {"type", "object"}, {"additionalProperties", reason},
 	}})
 	defs := object{}
 	for _, name := range g.order {
-		defs = append(defs, member2{name, g.defs[name]})
+		defs = append(defs, entry{name, g.defs[name]})
 	}
 	doc := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", SchemaID}, {"title", "datawait report"},
@@ -127,9 +128,9 @@ func (g *generator) structure(t reflect.Type) object {
 			s = append(object{{"description", c}}, s...)
 		}
 		if t.Name() == "Result" && f.Name == "Schema" {
-			s = append(s, member2{"const", analysis.Schema})
+			s = append(s, entry{"const", analysis.Schema})
 		}
-		properties = append(properties, member2{name, s})
+		properties = append(properties, entry{name, s})
 	}
 	return object{{"type", "object"}, {"properties", properties}, {"required", names(properties)}}
 }
@@ -168,6 +169,10 @@ func (g *generator) schema(t reflect.Type) object {
 }
 
 func (g *generator) reference(t reflect.Type) object {
+	if known := g.types[t.Name()]; known != nil && known != t {
+		panic(fmt.Sprintf("two types named %s: %v and %v", t.Name(), known, t))
+	}
+	g.types[t.Name()] = t
 	if _, ok := g.defs[t.Name()]; !ok {
 		g.defs[t.Name()] = nil
 		def := g.structure(t)

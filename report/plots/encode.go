@@ -47,10 +47,10 @@ func (f Figure) inline(svg string) (string, error) {
 	}
 	body = fontDescription.ReplaceAllString(body, "font-weight:$1")
 	for _, r := range roles {
-		value := strings.ToUpper(hex(r.light))
-		body = strings.ReplaceAll(body, value, "var(--"+r.name+","+hex(r.light)+")")
+		value, variable := strings.ToUpper(hex(r.light)), "var(--"+r.name+","+hex(r.light)+")"
+		body = strings.NewReplacer("fill:"+value, "fill:"+variable, "stroke:"+value, "stroke:"+variable).Replace(body)
 	}
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.5g %.5g" width="%.5g" height="%.5g" role="img" aria-label="%s" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">`,
+	head := fmt.Sprintf(`<svg viewBox="0 0 %.5g %.5g" width="%.5g" height="%.5g" role="img" aria-label="%s" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">`,
 		f.Width.Points(), f.Height.Points(), f.Width.Points(), f.Height.Points(), html.EscapeString(f.Alt))
-	return head + "<title>" + html.EscapeString(f.Alt) + "</title>" + body, nil
+	return head + body, nil
 }

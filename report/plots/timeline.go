@@ -2,7 +2,6 @@ package plots
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -230,7 +229,7 @@ type key struct {
 func timelineAlt(t view.Timeline) string {
 	var titles []string
 	for _, p := range t.Panels {
-		titles = append(titles, p.Title+" ("+strconv.FormatFloat(p.Begin, 'f', 1, 64)+" s to "+strconv.FormatFloat(p.End, 'f', 1, 64)+" s)")
+		titles = append(titles, p.Title)
 	}
 	return t.Note + " " + strings.Join(titles, "; ") + "."
 }

@@ -139,7 +139,7 @@ func loaders(r *analysis.Result) Table {
 	for _, l := range r.Loaders {
 		t.Rows = append(t.Rows, []Cell{
 			textCell(orWords(cleanName(l.Dataset), "loader "+count(l.ID))), textCell(cleanName(l.Role)), textCell(cleanName(l.Kind)), textCell(count(l.WorkersSeen)),
-			textCell(count(l.Fetches)), textCell(duration(l.WaitSeconds)), cell(timed(l.BuildSeconds)), cell(timed(l.SoloBuildSeconds)), cell(scaled(l.Bytes, byteScales)),
+			textCell(count(l.Fetches)), cell(seconds(measured(l.WaitSeconds))), cell(timed(l.BuildSeconds)), cell(timed(l.SoloBuildSeconds)), cell(scaled(l.Bytes, byteScales)),
 			textCell(cleanName(l.BytesSource)), cell(timed(l.EpochStartSeconds)), textCell(arguments(l)),
 		})
 	}

@@ -44,9 +44,12 @@ func step(r *analysis.Result) Anatomy {
 	}
 	texts := apportion(values, a.Whole.Value, st)
 	for i, p := range parts {
-		a.Parts = append(a.Parts, Part{
-			ID: p.Name, Name: accountName(p.Name), Text: texts[i], Share: known(p.Share, percentStyle), Value: p.Seconds, Known: !math.IsNaN(p.Seconds),
-		})
+		q := known(p.Seconds, st)
+		part := Part{ID: cleanName(p.Name), Name: accountName(p.Name), Text: q.Text, Note: q.Why, Share: known(p.Share, percentStyle), Value: q.Value, Known: q.Known}
+		if q.Known {
+			part.Text = texts[i]
+		}
+		a.Parts = append(a.Parts, part)
 	}
 	a.Notes = stepNotes(r)
 	return a

@@ -125,6 +125,14 @@ func known(x float64, st style) Quantity {
 	return Quantity{Known: true, Text: st.text(x), Number: st.number(x, st.digits(x)), Value: x, Low: x, High: x}
 }
 
+// measured is a number that should be there; what is no number is missing.
+func measured(x float64) analysis.Ratio {
+	if !finite(x) {
+		return unit.Broken[float64]("the result is not a number")
+	}
+	return unit.Some(x)
+}
+
 // ratio turns a plain number that may be missing into a quantity.
 func ratio(m analysis.Ratio, st style) Quantity {
 	x, ok := m.Get()

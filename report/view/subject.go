@@ -50,8 +50,8 @@ func length(r *analysis.Result) string {
 	} else if n > 0 {
 		steps = plural(n, "step")
 	}
-	if wall, ok := r.Job.WallSeconds.Get(); ok {
-		return steps + " in " + duration(wall)
+	if wall := seconds(r.Job.WallSeconds); wall.Known {
+		return steps + " in " + wall.Text
 	}
 	return steps + ", length of the run unknown"
 }

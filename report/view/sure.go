@@ -29,10 +29,13 @@ func hookCost(r *analysis.Result) string {
 	}
 	step, known1 := r.Step.MeanSeconds.Get()
 	fetches, known2 := r.Job.FetchesPerStep.Get()
-	if known1 && known2 && step.Value > 0 {
-		return "hook cost " + percent(added*fetches/step.Value) + " of a step"
+	if q := share(measured(added * fetches / step.Value)); known1 && known2 && q.Known {
+		return "hook cost " + q.Text + " of a step"
 	}
-	return "hook cost " + measure(timeScales, added) + " a fetch"
+	if q := scaled(measured(added), timeScales); q.Known {
+		return "hook cost " + q.Text + " a fetch"
+	}
+	return "hook cost unknown"
 }
 
 func coverage(r *analysis.Result) string {

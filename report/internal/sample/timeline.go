@@ -25,6 +25,9 @@ func retailTimeline() analysis.Timeline {
 		leg++
 	}
 	for begin := 0.0; begin < 161; begin += 0.1 {
+		for len(work) > 0 && work[0].End < begin {
+			work = work[1:]
+		}
 		busy.Windows = append(busy.Windows, window(begin, begin+0.1, work))
 	}
 	t.GPU = []analysis.TimelineGPU{busy}
@@ -40,13 +43,16 @@ func cycle(t *analysis.Timeline, at float64, cached bool, work []analysis.Interv
 	return at + 0.0322, append(work, analysis.Interval{Begin: at, End: at + 0.0298})
 }
 
-// window is what a counter reads between two times.
+// window is what a counter reads between two times; no work ends before the first.
 func window(begin, end float64, work []analysis.Interval) analysis.Window {
 	if begin > 88 && begin < 89 {
 		return analysis.Window{Begin: begin, End: end, SM: math.NaN(), Resident: math.NaN()}
 	}
 	busy := 0.0
 	for _, w := range work {
+		if w.Begin > end {
+			break
+		}
 		busy += max(0, min(end, w.End)-max(begin, w.Begin))
 	}
 	return analysis.Window{Begin: begin, End: end, SM: 0.95 * busy / (end - begin), Resident: busy / (end - begin)}
