@@ -100,7 +100,7 @@ func Fresh(dir string) string {
 
 // own are the files that datawait writes into an output folder and into a node's part of it.
 var (
-	ownReports = []string{"report.html", "report.md", "report.json", "report-*.png"}
+	ownReports = []string{"report.html", "report.md", "report.json", ".report-*"}
 	ownNode    = []string{"manifest.json", ".manifest-*", "segment-*.dws"}
 )
 

@@ -32,6 +32,9 @@ func (p *Planner) epoch(v View, e paces) epoch {
 	}
 }
 
+// holds reports whether an epoch is long enough for n steps.
+func (e epoch) holds(n uint64) bool { return !e.known || e.length >= e.filling+n+margin }
+
 // room returns the first step at or after `first` from which n steps lie inside one epoch; ok is false if no epoch
 // is long enough.
 func (e epoch) room(first, n uint64) (at uint64, ok bool) {
@@ -41,7 +44,7 @@ func (e epoch) room(first, n uint64) (at uint64, ok bool) {
 	if first+n+margin <= e.end {
 		return first, true
 	}
-	if e.length < e.filling+n+margin {
+	if !e.holds(n) {
 		return first, false
 	}
 	for end := e.end; ; end += e.length {

@@ -38,11 +38,14 @@ func (p *Planner) extend(v View) {
 }
 
 // append plans one pair from step first on: stretched where there is time, else as short as counts, else shorter than
-// ten counter windows, because step times count without them.
+// ten counter windows if the leg has no pair yet, because step times count without them.
 func (p *Planner) append(v View, leg recording.Leg, e paces, first uint64) {
 	least := p.least(leg, e, minWindows)
 	var why string
 	for i, s := range []size{p.stretched(v, leg, e, least), least, p.least(leg, e, 0)} {
+		if i == 2 && !p.wantsCoarse(v, leg, e, least) {
+			break
+		}
 		var at uint64
 		if at, why = p.room(v, leg, e, first, s); why != "" {
 			continue
@@ -60,6 +63,12 @@ func (p *Planner) append(v View, leg recording.Leg, e paces, first uint64) {
 		return
 	}
 	p.end(first)
+}
+
+// wantsCoarse reports whether blocks of few counter windows are better than none: for the first pair of a leg, and
+// wherever epochs have no room for longer ones.
+func (p *Planner) wantsCoarse(v View, leg recording.Leg, e paces, least size) bool {
+	return p.legs[leg].planned == 0 || !p.epoch(v, e).holds(least.steps())
 }
 
 // room returns where a pair of this size can begin, or why it cannot: epochs, time and steps must have room for it.

@@ -84,6 +84,7 @@ type Planner struct {
 	park    uint64
 	phase   Phase
 	now     bool
+	watch   bool // the run is never ended
 	coarse  bool // epochs or the budget made blocks shorter than ten windows
 
 	lastBlock  uint32 // number and end of the block reported last
@@ -132,7 +133,7 @@ func (p *Planner) Next(v View) Decision {
 	case Testing:
 		p.extend(v)
 	}
-	if p.phase >= Testing && v.Now >= p.opt.Budget {
+	if p.phase >= Testing && !p.watch && v.Now >= p.opt.Budget {
 		p.overrun()
 	}
 	return p.decision()
@@ -160,6 +161,14 @@ func (p *Planner) checkBudget(v View) {
 		return
 	}
 	p.refuse("the run was not steady within the budget of %v", p.opt.Budget)
+}
+
+// Refuse rules a test out, and that the run is ended: it is only watched. A test that has begun goes on.
+func (p *Planner) Refuse(why string) {
+	if p.phase < Testing {
+		p.refuse("%s", why)
+		p.watch = true
+	}
 }
 
 func (p *Planner) refuse(format string, args ...any) {
@@ -207,10 +216,10 @@ func (p *Planner) Finished(b recording.Block) {
 	}
 }
 
-// Skipped says for every wanted leg that has no good block why that is so.
+// Skipped says for every wanted leg that has no good block why that is so; of a leg that raised, the hook has said why.
 func (p *Planner) Skipped() (skipped []recording.LegSkippedNote) {
 	for _, leg := range p.opt.Legs {
-		if s := p.legs[leg]; s.good == 0 {
+		if s := p.legs[leg]; s.good == 0 && s.void != recording.VoidException {
 			skipped = append(skipped, recording.LegSkippedNote{Leg: leg, Reason: p.whySkipped(s)})
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // Status is what there is to tell at one moment. Ratios are 0–1; negative means not known.
 type Status struct {
-	Phase   string // "waiting for the first step", "live block 3 of 8"
+	Phase   string // "waiting for the first step"
+	Detail  string // of the phase, "live block, pair 2"; only for a live line
 	Elapsed time.Duration
 	Left    time.Duration // of the budget, negative = none
 	Ranks   int
@@ -71,6 +72,9 @@ func (l *Line) Clear() {
 // text is the status in words; a plain line leaves out what is stale a moment later.
 func (s Status) text(live bool) string {
 	parts := []string{s.Phase}
+	if live && s.Detail != "" {
+		parts = append(parts, s.Detail)
+	}
 	if s.Steps > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", s.Steps))
 	}

@@ -144,3 +144,9 @@ func (j *Job) wait() {
 		}
 	}
 }
+
+// Check tells whether a command can be started at all, before anything is made for its sake.
+func Check(name string) error {
+	_, err := find(name)
+	return err
+}

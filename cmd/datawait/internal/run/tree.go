@@ -98,3 +98,12 @@ func killTree(root int) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
+
+// StartTicks returns when a process started, in clock ticks since boot (field 22 of its stat), 0 if it is gone.
+func StartTicks(pid int) uint64 {
+	p, _ := readProcess(pid)
+	return p.start
+}
+
+// Descendants returns the process ids of the command and everything below it.
+func (j *Job) Descendants() []int { return descendants(j.pid, processes()) }

@@ -1,0 +1,130 @@
+// Package reports makes the reports of a recording: it opens what a run left, has it analysed, and puts the forms where
+// they belong.
+//
+// It decides which form goes to the screen and which into a file, and that a file appears whole or not at all. What a
+// report says is decided by packages analysis and report.
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/report"
+	"github.com/datawait/datawait/report/terminal"
+)
+
+// Terminal is the form that goes to the screen; the others are package report's.
+const Terminal report.Format = "terminal"
+
+// All are the forms of a report unless others are asked for.
+var All = append([]report.Format{Terminal}, report.Formats()...)
+
+// Parse reads a list such as "terminal,html".
+func Parse(list string) ([]report.Format, error) {
+	var formats []report.Format
+	for name := range strings.SplitSeq(list, ",") {
+		f := report.Format(strings.TrimSpace(name))
+		switch {
+		case f == "":
+		case !slices.Contains(All, f):
+			return nil, fmt.Errorf("%q is not a format; there are %s", f, join(All))
+		case !slices.Contains(formats, f):
+			formats = append(formats, f)
+		}
+	}
+	if len(formats) == 0 {
+		return nil, fmt.Errorf("no format is given; there are %s", join(All))
+	}
+	return formats, nil
+}
+
+func join(formats []report.Format) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Analyse reads a recording, one of its nodes or a bare spool, and returns what it says.
+func Analyse(dir, version string) (*analysis.Result, *recording.Recording, error) {
+	r, err := recording.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	result, err := analysis.Run(r.Readers(), analysis.Options{Version: version})
+	if err != nil {
+		return nil, r, fmt.Errorf("analysing %s: %w", dir, err)
+	}
+	return result, r, nil
+}
+
+// Write makes the given forms, the screen's left out, as files in dir. It returns their names in the order of a reader,
+// also beside an error that kept some from being made.
+func Write(r *analysis.Result, dir string, formats []report.Format) ([]string, error) {
+	files, err := report.Render(r, fileFormats(formats))
+	var written []string
+	for _, name := range report.Names(files) {
+		if werr := replace(filepath.Join(dir, name), files[name]); werr != nil {
+			return written, fmt.Errorf("writing the report: %w", werr)
+		}
+		written = append(written, name)
+	}
+	return written, err
+}
+
+func fileFormats(formats []report.Format) (files []report.Format) {
+	for _, f := range formats {
+		if f != Terminal {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// replace writes a file under another name first, so that a reader, or another node's agent that writes the same
+// report, never meets half of one.
+func replace(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already after the rename
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Screen writes the form for the screen. files lie in dir and are named in its last line.
+func Screen(w io.Writer, r *analysis.Result, o terminal.Options) error {
+	return report.Terminal(w, r, o)
+}
+
+// One writes the main file of a single form to w, for a pipe: pictures beside it are left out.
+func One(w io.Writer, r *analysis.Result, f report.Format) error {
+	files, err := report.Render(r, []report.Format{f})
+	if err != nil {
+		return err
+	}
+	content, ok := files["report."+string(f)]
+	if !ok {
+		return fmt.Errorf("the format %s is made of several files; name a folder for them with -o", f)
+	}
+	_, err = io.Copy(w, bytes.NewReader(content))
+	return err
+}

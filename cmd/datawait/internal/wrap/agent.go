@@ -1,0 +1,102 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/run"
+	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/spool"
+)
+
+// agent observes the job of one node: it drains the rings, samples host and GPU, conducts the test, and writes all of it
+// into the recording. Everything between start and finish happens in one goroutine, because a sink belongs to one.
+type agent struct {
+	session *session
+	writer  *recording.Writer
+	tap     *tap
+	own     *recording.Appender // the agent's stream
+	drainer *spool.Drainer
+	page    *recording.ControlWriter
+	test    *conductor // nil when this run is only observed
+	pythons *pythons
+	said    map[string]bool // sentences told once
+
+	shown uint64                  // ns, when progress was shown last
+	began uint64                  // CLOCK_MONOTONIC at the start of the command
+	job   atomic.Pointer[run.Job] // the command, once it runs
+	ranks atomic.Pointer[[]rank]  // training processes seen last
+	over  chan string             // the run may be ended; a sentence, or ""
+
+	stop context.CancelFunc
+	loop sync.WaitGroup
+}
+
+// rank names a training process for good.
+type rank struct {
+	pid   int
+	start uint64 // clock ticks since boot
+}
+
+const (
+	drainEvery = 150 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
+	flushEvery = time.Second
+)
+
+// startAgent prepares everything that does not need the command yet, so that nothing is missed of it.
+func startAgent(s *session, out string) (*agent, error) {
+	a := &agent{session: s, pythons: newPythons(), said: map[string]bool{}, over: make(chan string, 1)}
+	var err error
+	if a.writer, err = recording.Create(out, s.manifest(), recording.Options{}); err != nil {
+		return nil, err
+	}
+	a.tap = newTap(a.writer)
+	if err := a.declare(); err != nil {
+		return nil, errors.Join(err, a.abandon())
+	}
+	if a.page, err = recording.CreateControl(s.folder.Dir, uint32(os.Getpid())); err != nil {
+		return nil, errors.Join(err, a.abandon())
+	}
+	a.drainer = spool.Watch(s.folder.Dir, a.tap, spool.Options{Remove: true})
+	if s.options.Test {
+		a.test = newConductor(s.planOptions(), a.page, a.tap)
+	}
+	return a, nil
+}
+
+// declare introduces the agent's own stream.
+func (a *agent) declare() error {
+	boot, _ := clock.BootID() // "" where it cannot be read: then other hosts' clocks are never mixed with ours
+	d := recording.Declaration{Producer: recording.ProducerAgent, Host: a.session.host, BootID: boot,
+		PID: os.Getpid(), PPID: os.Getppid(), StartTicks: run.StartTicks(os.Getpid())}
+	id, err := a.tap.Declare(d)
+	if err != nil {
+		return err
+	}
+	a.own = recording.NewAppender(a.tap, id)
+	return a.pairClocks()
+}
+
+func (a *agent) pairClocks() error {
+	mono, real := clock.Pair()
+	return a.own.Note(recording.ClockNote{Monotonic: mono, Realtime: real})
+}
+
+// follow begins to observe the command that was just started.
+func (a *agent) follow(j *run.Job) {
+	a.job.Store(j)
+	a.began = clock.Mono()
+	ctx, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	a.loop.Go(func() { a.run(ctx) })
+}
+
+// abandon closes a recording whose command was never started.
+func (a *agent) abandon() error {
+	return a.writer.Close(recording.Ending{At: time.Now(), Monotonic: clock.Mono(), By: recording.EndedByDatawait})
+}

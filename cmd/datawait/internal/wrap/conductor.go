@@ -1,0 +1,183 @@
+package wrap
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/spool"
+)
+
+// conductor runs the cached-data test: it shows the planner what the ranks do, writes the plan to the control page, and
+// tells when the run is over. It belongs to the agent's goroutine.
+type conductor struct {
+	planner *plan.Planner
+	control control
+	tap     *tap
+
+	decision plan.Decision
+	written  recording.Control
+	progress progressWatch
+	began    uint64 // ns, when the first rank was seen to train
+}
+
+func newConductor(o plan.Options, page control, t *tap) *conductor {
+	return &conductor{planner: plan.New(o), control: page, tap: t, written: recording.Control{ParkAt: recording.Unknown64}}
+}
+
+// control is the page the ranks read.
+type control interface {
+	Write(recording.Control) error
+}
+
+// patience is how long ranks of the same job may stay apart: the last rank to begin, and the last one to park.
+const patience = 20 * time.Second
+
+// verdict is what a conductor says of the run as a whole.
+type verdict struct {
+	over bool
+	why  string // a sentence, "" when the plan was simply done
+}
+
+// step looks at the ranks and acts. now is CLOCK_MONOTONIC, elapsed the time since the command was started.
+func (c *conductor) step(now uint64, elapsed time.Duration, live []spool.Process) (verdict, error) {
+	for _, b := range c.tap.takeBlocks() {
+		c.planner.Finished(b)
+	}
+	ranks := c.training(now, live)
+	c.decision = c.planner.Next(c.view(elapsed, ranks))
+	if err := c.write(len(live)); err != nil {
+		return verdict{}, err
+	}
+	return c.verdict(now, live), nil
+}
+
+// training returns the processes that train, or none before all ranks of the job do.
+func (c *conductor) training(now uint64, live []spool.Process) []spool.Process {
+	var ranks []spool.Process
+	want := 1
+	for _, p := range live {
+		if p.Training >= 0 && p.Step > 0 {
+			ranks = append(ranks, p)
+		}
+		if w := p.Declaration.WorldSize; w != nil {
+			want = max(want, *w)
+		}
+	}
+	if len(ranks) == 0 {
+		return nil
+	}
+	if c.began == 0 {
+		c.began = now
+	}
+	if len(ranks) >= want {
+		return ranks
+	}
+	if now-c.began > uint64(patience) && c.decision.Phase < plan.Testing {
+		c.planner.Refuse(fmt.Sprintf("%d of the job's %d ranks train on this node, and the test runs on one node only", len(ranks), want))
+	}
+	return nil
+}
+
+func (c *conductor) view(elapsed time.Duration, ranks []spool.Process) plan.View {
+	v := plan.View{Now: elapsed}
+	for _, p := range ranks {
+		r := plan.Rank{Steps: p.Step, Fetches: p.Totals.Fetches, Wait: time.Duration(p.Totals.Wait), Parked: p.Parked != recording.NotParked}
+		if it, ok := c.tap.loaders[loaderKey{p.Stream, uint16(p.Training)}]; ok {
+			r.Workers = int(min(it.Workers, 4096))
+			if it.Prefetch != recording.Unknown32 {
+				r.Prefetch = int(min(it.Prefetch, 4096))
+			}
+		}
+		if p.EpochLength != recording.Unknown64 && p.EpochBatch != recording.Unknown64 {
+			r.EpochLength, r.EpochIndex = p.EpochLength, p.EpochBatch
+		}
+		v.Ranks = append(v.Ranks, r)
+	}
+	return v
+}
+
+// write brings the control page up to date with the decision.
+func (c *conductor) write(ranks int) error {
+	d := c.decision
+	page := recording.Control{Mode: recording.ControlObserve, AgentPID: uint32(os.Getpid()), ParkAt: d.Park, Cap: c.written.Cap, Plan: d.Blocks}
+	switch {
+	case d.Now:
+		page.Mode = recording.ControlPark
+	case d.Phase == plan.Testing || d.Phase == plan.Parking:
+		page.Mode = recording.ControlTest
+	}
+	if page.Mode == c.written.Mode && page.ParkAt == c.written.ParkAt && len(page.Plan) == len(c.written.Plan) {
+		return nil
+	}
+	if c.written.Cap == 0 {
+		page.Cap = c.tap.cacheRoom(ranks)
+	}
+	if err := c.control.Write(page); err != nil {
+		return err
+	}
+	c.written = page
+	return nil
+}
+
+// verdict tells whether the run may be ended: all ranks are parked, or some are and the others make no step any more.
+// Without a cached block nothing guards a checkpoint that is being written, so then only a parked rank ends a run.
+func (c *conductor) verdict(now uint64, live []spool.Process) verdict {
+	training, parked, saving := 0, 0, false
+	for _, p := range live {
+		if p.Training >= 0 {
+			training++
+		}
+		if p.Parked != recording.NotParked {
+			parked++
+		}
+		saving = saving || p.Parked == recording.ParkedBySave
+	}
+	still := c.progress.still(now, live)
+	why := ""
+	if saving {
+		why = "the script was about to save or delete files, and the run was ended before that: it had trained on repeated batches"
+	}
+	switch {
+	case parked > 0 && (parked >= training || still > patience):
+		return verdict{true, why}
+	case c.decision.Now && c.guarded(live) && still > patience:
+		return verdict{true, "the job did not come to the end of a step, and was ended where it was"}
+	}
+	return verdict{}
+}
+
+// guarded reports whether a cached block has begun in every rank: from then on no rank saves or deletes anything.
+func (c *conductor) guarded(live []spool.Process) bool {
+	for _, b := range c.decision.Blocks {
+		if b.Leg == recording.LegLive {
+			continue
+		}
+		for _, p := range live {
+			if p.Step < b.First {
+				return false
+			}
+		}
+		return len(live) > 0
+	}
+	return false
+}
+
+// progressWatch tells for how long no rank has made a step.
+type progressWatch struct {
+	steps uint64 // of all ranks
+	since uint64 // ns
+}
+
+func (w *progressWatch) still(now uint64, live []spool.Process) time.Duration {
+	sum := uint64(0)
+	for _, p := range live {
+		sum += p.Step
+	}
+	if sum != w.steps || w.since == 0 {
+		w.steps, w.since = sum, now
+	}
+	return time.Duration(now - w.since)
+}

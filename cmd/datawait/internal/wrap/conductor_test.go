@@ -1,0 +1,151 @@
+package wrap
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/spool"
+)
+
+// pages keeps what was written to the control page.
+type pages []recording.Control
+
+func (p *pages) Write(c recording.Control) error { *p = append(*p, c); return nil }
+
+func (p pages) last() recording.Control {
+	if len(p) == 0 {
+		return recording.Control{}
+	}
+	return p[len(p)-1]
+}
+
+// process is a rank that has made steps.
+func process(pid int, steps uint64, world int) spool.Process {
+	p := spool.Process{PID: pid, Stream: recording.StreamID(pid), Training: 0}
+	p.Step, p.Fetches, p.Totals.Fetches = steps, steps, steps
+	p.Totals.Wait = steps * 30e6
+	p.EpochLength, p.EpochBatch = recording.Unknown64, recording.Unknown64
+	if world > 0 {
+		p.Declaration.WorldSize = &world
+	}
+	return p
+}
+
+func testConductor(t *testing.T, budget time.Duration) (*conductor, *pages) {
+	t.Helper()
+	p := &pages{}
+	return newConductor(plan.Defaults(budget), p, newTap(recording.NewMemory(recording.Manifest{}))), p
+}
+
+// play lets ranks make a step every 50 ms from one second on, and calls the conductor every 200 ms until it says that
+// the run is over, or for so long. The ranks park where the page says.
+func play(t *testing.T, c *conductor, p *pages, pids []int, world int, length time.Duration, stuck bool) (verdict, time.Duration) {
+	t.Helper()
+	steps := uint64(0)
+	for at := 200 * time.Millisecond; at < length; at += 200 * time.Millisecond {
+		page := p.last()
+		parked := page.Mode == recording.ControlPark || page.Mode == recording.ControlTest && steps >= page.ParkAt
+		if at > time.Second && !parked {
+			steps += 4
+		}
+		var live []spool.Process
+		for i, pid := range pids {
+			r := process(pid, steps, world)
+			if steps == 0 {
+				r.Training = -1
+			}
+			if parked && !(stuck && i > 0) {
+				r.Parked = recording.ParkedAtEnd
+			}
+			live = append(live, r)
+		}
+		v, err := c.step(uint64(at)+1, at, live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.over {
+			return v, at
+		}
+	}
+	return verdict{}, length
+}
+
+func TestConductorRunsATestToItsEnd(t *testing.T) {
+	c, p := testConductor(t, 30*time.Second)
+	v, at := play(t, c, p, []int{1, 2}, 2, time.Minute, false)
+	if !v.over || v.why != "" || at > 31*time.Second {
+		t.Errorf("ended with %+v after %v", v, at)
+	}
+	page := p.last()
+	if page.Mode == recording.ControlObserve || len(page.Plan) < 8 || page.ParkAt == recording.Unknown64 || page.Cap == 0 {
+		t.Errorf("last page %+v", page)
+	}
+	if first := (*p)[0]; first.Mode != recording.ControlTest || len(first.Plan) != 2 {
+		t.Errorf("first page %+v", first)
+	}
+}
+
+func TestARankThatDoesNotParkIsNotWaitedForForEver(t *testing.T) {
+	c, p := testConductor(t, 30*time.Second)
+	v, at := play(t, c, p, []int{1, 2}, 2, time.Minute, true)
+	if !v.over || at < patience {
+		t.Errorf("ended with %+v after %v", v, at)
+	}
+}
+
+func TestRanksOnOtherNodesRuleATestOut(t *testing.T) {
+	c, p := testConductor(t, 40*time.Second)
+	v, _ := play(t, c, p, []int{1, 2}, 16, 60*time.Second, false)
+	if c.decision.Phase != plan.Refused || !strings.Contains(c.decision.Why, "2 of the job's 16 ranks") {
+		t.Errorf("phase %v, %q", c.decision.Phase, c.decision.Why)
+	}
+	if v.over || len(*p) != 0 {
+		t.Errorf("%+v, pages were written: %+v", v, *p)
+	}
+}
+
+func TestASaveEndsTheRun(t *testing.T) {
+	c, _ := testConductor(t, time.Minute)
+	r := process(1, 50, 0)
+	r.Parked = recording.ParkedBySave
+	v, err := c.step(1, time.Second, []spool.Process{r})
+	if err != nil || !v.over || !strings.Contains(v.why, "about to save") {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestNothingUnguardedIsEnded(t *testing.T) {
+	c, p := testConductor(t, 5*time.Second)
+	for at := time.Second; at < time.Minute; at += time.Second {
+		v, err := c.step(uint64(at), at, []spool.Process{process(1, 2, 0)}) // two steps, then a long validation
+		if err != nil || v.over {
+			t.Fatalf("after %v: %+v, %v", at, v, err)
+		}
+	}
+	if p.last().Mode != recording.ControlPark {
+		t.Errorf("the ranks are not asked to park: %+v", p.last())
+	}
+}
+
+func TestCacheRoom(t *testing.T) {
+	const gib = 1 << 30
+	for _, tt := range []struct {
+		memory, limit uint64
+		ranks         int
+		want          uint64
+	}{
+		{recording.Unknown64, recording.Unknown64, 1, 256 << 20},
+		{16 * gib, recording.Unknown64, 1, 2 * gib},
+		{16 * gib, 8 * gib, 2, gib / 2},
+		{900 * gib, recording.Unknown64, 8, gib / 2},
+	} {
+		tap := newTap(recording.NewMemory(recording.Manifest{}))
+		tap.memory, tap.limit = tt.memory, tt.limit
+		if got := tap.cacheRoom(tt.ranks); got != tt.want {
+			t.Errorf("cacheRoom of %+v = %d", tt, got)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package wrap
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
+	"github.com/datawait/datawait/cmd/datawait/internal/progress"
+	"github.com/datawait/datawait/cmd/datawait/internal/tty"
+	"github.com/datawait/datawait/probe/spool"
+)
+
+// newLine returns where progress is shown: live on a terminal, unless the run is quiet.
+func newLine(o Options) *progress.Line {
+	var w io.Writer
+	if !o.Quiet {
+		w = o.Files.Err
+	}
+	return progress.New(w, tty.Is(o.Files.Err), tty.Width(o.Files.Err))
+}
+
+// status gathers what the line tells.
+func status(o Options, elapsed time.Duration, live []spool.Process, c *conductor, sm float64) progress.Status {
+	st := progress.Status{Phase: "waiting for the first step", Elapsed: elapsed, Left: -1, Wait: -1, SM: sm}
+	wait, shares := 0.0, 0
+	for _, p := range live {
+		if p.Training < 0 {
+			continue
+		}
+		st.Ranks++
+		st.Phase = "watching"
+		st.Steps = max(st.Steps, p.Step)
+		if share, ok := p.Recent.WaitShare(); ok {
+			wait, shares = wait+share, shares+1
+		}
+	}
+	if shares > 0 {
+		st.Wait = wait / float64(shares)
+	}
+	if c != nil {
+		st.Left = max(o.Duration-elapsed, 0)
+		c.describe(&st)
+	}
+	return st
+}
+
+// describe adds what the test is at.
+func (c *conductor) describe(st *progress.Status) {
+	d := c.decision
+	if d.Phase != plan.Testing && d.Phase != plan.Parking {
+		return
+	}
+	st.Phase, st.Detail = "testing on cached batches", "between blocks"
+	for i, b := range d.Blocks {
+		if st.Steps >= b.First && st.Steps < b.End {
+			st.Detail = fmt.Sprintf("%v block, pair %d", b.Leg, i/2+1)
+		}
+	}
+}

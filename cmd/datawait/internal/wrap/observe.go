@@ -1,0 +1,177 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
+	"github.com/datawait/datawait/cmd/datawait/internal/run"
+	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/spool"
+)
+
+// hookWait is how long a Python may run without a sign of the hook before that is told.
+const hookWait = 30 * time.Second
+
+// showEvery is slow on purpose: the command may write to the same terminal.
+const showEvery = 500 * time.Millisecond
+
+// drain takes what the rings hold, and acts on what they say.
+func (a *agent) drain(_ context.Context, now uint64) error {
+	err := a.drainer.Poll(now)
+	live := a.drainer.Live()
+	a.remember(live)
+	elapsed := time.Duration(now - a.began)
+	if now-a.shown >= uint64(showEvery) {
+		a.shown = now
+		a.session.line.Show(status(a.session.options, elapsed, live, a.test, a.tap.sm))
+	}
+	a.tellTrouble(elapsed, live)
+	if a.test == nil {
+		return err
+	}
+	v, terr := a.test.step(now, elapsed, live)
+	a.tellPlan(now)
+	if v.over {
+		a.finished(v.why)
+	}
+	return errors.Join(err, terr)
+}
+
+// remember keeps the training processes for the end of the run.
+func (a *agent) remember(live []spool.Process) {
+	ranks := make([]rank, len(live))
+	for i, p := range live {
+		ranks[i] = rank{p.PID, p.Declaration.StartTicks}
+	}
+	a.ranks.Store(&ranks)
+}
+
+// finished says once that the run may be ended.
+func (a *agent) finished(why string) {
+	select {
+	case a.over <- why:
+	default:
+	}
+}
+
+// tellPlan notes the phases of the run, and says why there will be no test.
+func (a *agent) tellPlan(now uint64) {
+	d := a.test.decision
+	switch d.Phase {
+	case plan.Testing:
+		a.phase(now, "test")
+	case plan.Parking:
+		a.phase(now, "finish")
+	case plan.Refused:
+		a.tell("no cached-data test: "+d.Why+"; the run is only watched", "")
+	}
+}
+
+// phase notes once that a phase began.
+func (a *agent) phase(now uint64, name string) {
+	if !a.said["phase "+name] {
+		a.said["phase "+name] = true
+		_ = a.own.Note(recording.PhaseNote{T: now, Phase: name}) // the tap keeps the error
+	}
+}
+
+// tell says a sentence, and a hint with it, once.
+func (a *agent) tell(sentence, hint string) {
+	if a.said[sentence] {
+		return
+	}
+	a.said[sentence] = true
+	a.session.say(sentence)
+	if hint != "" {
+		a.session.hint(hint)
+	}
+}
+
+// tellTrouble says what keeps the run from being observed, as soon as it is known.
+func (a *agent) tellTrouble(elapsed time.Duration, live []spool.Process) {
+	for _, p := range live {
+		if p.Hook == recording.HookDisabled {
+			a.tell(fmt.Sprintf("the hook switched itself off in process %d after an error inside it: %s", p.PID, p.Error),
+				"the job is not affected; the report covers what was seen before")
+		}
+	}
+	if a.tap.err != nil {
+		a.tell(fmt.Sprintf("the recording ends here: %v", a.tap.err), "the job goes on; the report covers what was recorded")
+	}
+	counts := a.drainer.Counts()
+	if elapsed > hookWait && counts.Mains == 0 && counts.Seen == 0 && a.pythons.count() > 0 {
+		a.tell("no Python of this job loaded the hook: it was started with -I, -E or -S, in a container, or by a launcher that drops the environment",
+			"pass PYTHONPATH and DATAWAIT_SPOOL on to it, or call datawait.install() in the script")
+	}
+}
+
+// lookForPythons counts Python processes, for hook-not-loaded.
+func (a *agent) lookForPythons(context.Context, uint64) error {
+	if j := a.job.Load(); j != nil {
+		a.pythons.look(j.Descendants())
+	}
+	return nil
+}
+
+// flush brings what was gathered onto the disk, so that a killed agent loses a second at most.
+func (a *agent) flush(context.Context, uint64) error { return a.writer.Flush() }
+
+// endJob ends the command and every training process on this node at once. Nothing of the job can react: no "save the
+// final model" runs. What the rings hold is drained afterwards; they are files.
+func (a *agent) endJob(j *run.Job) {
+	j.Kill()
+	if ranks := a.ranks.Load(); ranks != nil {
+		for _, r := range *ranks {
+			run.KillProcess(r.pid, r.start)
+		}
+	}
+	<-j.Done()
+}
+
+// finish stops observing, drains the rings for the last time and closes the recording.
+func (a *agent) finish(e ended) error {
+	a.stop()
+	a.loop.Wait()
+	now := clock.Mono()
+	err := a.drainer.Finish(now)
+	counts := a.drainer.Counts()
+	a.drainer.Close()
+	a.page.Close()
+	a.notesAtEnd(counts)
+	ending := recording.Ending{At: time.Now(), Monotonic: now, By: e.by, Warnings: a.warnings(counts),
+		Hook: recording.HookSummary{Attached: counts.Mains > 0 || counts.Seen > 0, Spools: counts.Mains + counts.Workers}}
+	if e.known {
+		ending.ExitCode, ending.Signal = e.exitCode(), e.signal()
+	}
+	return errors.Join(err, a.writer.Close(ending))
+}
+
+// notesAtEnd writes what is known only now. The tap keeps the errors.
+func (a *agent) notesAtEnd(counts spool.Counts) {
+	_ = a.pairClocks()
+	_ = a.own.Note(recording.JobNote{PythonChildren: int64(a.pythons.count()), Spools: int64(counts.Mains + counts.Workers)})
+	if a.test == nil {
+		return
+	}
+	for _, skipped := range a.test.planner.Skipped() {
+		_ = a.own.Note(skipped)
+	}
+}
+
+// warnings are sentences for the report.
+func (a *agent) warnings(counts spool.Counts) (w []string) {
+	if counts.Bad > 0 {
+		w = append(w, fmt.Sprintf("%d rings could not be read: %v", counts.Bad, counts.LastBad))
+	}
+	if counts.Waiting > 0 {
+		w = append(w, fmt.Sprintf("%d processes were not followed: too many at once", counts.Waiting))
+	}
+	if a.test != nil && a.test.planner.Coarse() {
+		w = append(w, "blocks of the cached-data test were shorter than ten counter windows: SM activity per leg is coarse")
+	}
+	return w
+}

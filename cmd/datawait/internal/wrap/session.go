@@ -1,0 +1,149 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/folder"
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
+	"github.com/datawait/datawait/cmd/datawait/internal/progress"
+	"github.com/datawait/datawait/cmd/datawait/internal/run"
+	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/hook"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// session is one wrapped run on its way.
+type session struct {
+	ctx     context.Context
+	options Options
+	line    *progress.Line
+	host    string
+	folder  *folder.Run
+	hook    string // folder of the unpacked hook
+	agent   *agent
+	job     *run.Job
+}
+
+// Run runs the command under observation and returns what became of it. An error is datawait's own: the command was
+// not run, or its recording could not be kept; run.StatusOf gives its exit status.
+func Run(ctx context.Context, o Options) (Outcome, error) {
+	if err := run.Check(o.Command[0]); err != nil {
+		return Outcome{}, err
+	}
+	s := &session{ctx: ctx, options: o, line: newLine(o)}
+	elected, err := s.findFolder()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !elected {
+		return Outcome{}, run.Exec(o.Command, s.env())
+	}
+	defer s.folder.Remove()
+	return s.observe()
+}
+
+// findFolder makes or finds the run folder of the job on this node, with the hook in it, and tells whether this process
+// is to observe. Another wrapper of the same job may do that already.
+func (s *session) findFolder() (elected bool, err error) {
+	key := folder.Key(os.Getenv, folder.LookUp(os.Getppid()), folder.LookUp(os.Getpid()))
+	if s.folder, err = folder.OpenRun(key); err != nil {
+		return false, err
+	}
+	if s.hook, err = s.folder.Hook(hook.Extract); err != nil {
+		return false, err
+	}
+	return s.folder.Elect()
+}
+
+func (s *session) env() []string {
+	return childEnv(os.Environ(), s.options.Env, s.folder.Dir, s.hook, s.options)
+}
+
+// observe is what the elected wrapper does.
+func (s *session) observe() (Outcome, error) {
+	out, err := s.makeOut()
+	if err != nil {
+		return Outcome{}, err
+	}
+	signals, stop := run.Signals()
+	defer stop()
+	if s.agent, err = startAgent(s, out); err != nil {
+		return Outcome{}, err
+	}
+	o := s.options
+	s.job, err = run.Start(run.Command{Argv: o.Command, Env: s.env(), Stdin: o.Files.In, Stdout: o.Files.Out, Stderr: o.Files.Err})
+	if err != nil {
+		return Outcome{}, errors.Join(err, s.agent.abandon())
+	}
+	s.agent.follow(s.job)
+	e := s.watch(signals)
+	return s.finish(out, e, signals)
+}
+
+// makeOut makes the output folder; one that datawait names itself never collides.
+func (s *session) makeOut() (string, error) {
+	var err error
+	if s.host, err = os.Hostname(); err != nil {
+		return "", fmt.Errorf("asking for the host's name: %w", err)
+	}
+	out := s.options.Out
+	if out == "" {
+		out = folder.Fresh(folder.Name(s.options.Command, time.Now()))
+	}
+	return out, folder.Create(out, s.host, s.options.Force)
+}
+
+// manifest describes the run as far as it is known at its start.
+func (s *session) manifest() recording.Manifest {
+	o := s.options
+	mode := "record"
+	if o.Test {
+		mode = "diagnose"
+	}
+	boot, _ := clock.BootID()
+	return recording.Manifest{
+		Version: o.Version, Host: s.host, BootID: boot, Command: o.Command,
+		StartedAt: time.Now(), StartedMonotonic: clock.Mono(),
+		Options: map[string]any{
+			"mode": mode, "throwaway": o.Test, "gpu": o.GPU, "interval_seconds": o.Interval.Seconds(),
+			"duration_seconds": o.Duration.Seconds(), "spool": s.folder.Dir,
+		},
+	}
+}
+
+func (s *session) say(sentence string) {
+	if sentence != "" {
+		s.line.Say("%s", sentence)
+	}
+}
+
+// hint says what a person could do.
+func (s *session) hint(sentence string) {
+	s.line.Clear()
+	if !s.options.Quiet {
+		fmt.Fprintln(s.options.Files.Err, "hint:", sentence)
+	}
+}
+
+// where names the output folder as a person would type it.
+func where(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return "./" + filepath.Clean(dir)
+}
+
+// planOptions are the planner's, from the flags.
+func (s *session) planOptions() plan.Options {
+	o := plan.Defaults(s.options.Duration)
+	o.MaxStep, o.Window = s.options.Steps, s.options.Interval
+	if len(s.options.Legs) > 0 {
+		o.Legs = s.options.Legs
+	}
+	return o
+}

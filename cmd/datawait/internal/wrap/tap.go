@@ -1,0 +1,96 @@
+package wrap
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// tap is a sink on the way to the recording that remembers what the run's conductor needs: finished blocks, the workers
+// of each loader, and the newest counter window.
+type tap struct {
+	recording.Sink
+	blocks  []recording.Block // since they were last taken
+	loaders map[loaderKey]recording.Iterator
+	gpus    []recording.GPUNote
+	sm      float64 // activity in the newest window, negative = not known
+	memory  uint64  // bytes available, unknown = all bits set
+	limit   uint64  // bytes the job may use, unknown or none = all bits set
+	err     error   // the first error of the recording
+}
+
+type loaderKey struct {
+	stream recording.StreamID
+	loader uint16
+}
+
+func newTap(s recording.Sink) *tap {
+	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, sm: -1,
+		memory: recording.Unknown64, limit: recording.Unknown64}
+}
+
+// Records looks at the rare kinds and passes everything on.
+func (t *tap) Records(id recording.StreamID, records []recording.Record) error {
+	for i := range records {
+		switch r := &records[i]; r.Kind() {
+		case recording.KindBlock:
+			t.blocks = append(t.blocks, r.Block())
+		case recording.KindIterator:
+			t.loaders[loaderKey{id, r.Ref()}] = r.Iterator()
+		case recording.KindGPU:
+			t.sm = -1
+			if sm := float64(r.GPU().SM); !math.IsNaN(sm) {
+				t.sm = sm
+			}
+		case recording.KindMachine:
+			t.memory = r.Machine().MemoryAvailable
+		case recording.KindLimits:
+			t.limit = r.Limits().MemoryLimit
+		}
+	}
+	return t.keep(t.Sink.Records(id, records))
+}
+
+// Declare passes a declaration on.
+func (t *tap) Declare(d recording.Declaration) (recording.StreamID, error) {
+	id, err := t.Sink.Declare(d)
+	return id, t.keep(err)
+}
+
+// Note passes a note on, and remembers GPUs.
+func (t *tap) Note(id recording.StreamID, note json.RawMessage) error {
+	var gpu struct {
+		Note string `json:"note"`
+		recording.GPUNote
+	}
+	if json.Unmarshal(note, &gpu) == nil && gpu.Note == "gpu" {
+		t.gpus = append(t.gpus, gpu.GPUNote)
+	}
+	return t.keep(t.Sink.Note(id, note))
+}
+
+func (t *tap) keep(err error) error {
+	if t.err == nil {
+		t.err = err
+	}
+	return err
+}
+
+// cacheRoom is how many bytes one of several ranks may cache for the test: an eighth of what the machine has available
+// or the job may use, and never more than 4 GiB in all.
+func (t *tap) cacheRoom(ranks int) uint64 {
+	const most, fallback = 4 << 30, 256 << 20
+	room := min(t.memory, t.limit)
+	if room == recording.Unknown64 {
+		room = 8 * fallback
+	}
+	return min(room/8, most) / uint64(max(ranks, 1))
+}
+
+// takeBlocks returns the blocks that were reported since the last call.
+func (t *tap) takeBlocks() []recording.Block {
+	blocks := t.blocks
+	t.blocks = nil
+	return blocks
+}

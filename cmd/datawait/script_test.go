@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"datawait": func() {
+		os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	}})
+}
+
+// TestScripts runs testdata/script: one file per feature or bug, what is said and what is not.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata/script",
+		Setup: setUp,
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Condition: func(name string) (bool, error) {
+			if name == "torch" {
+				return exec.Command(python(), "-c", "import torch").Run() == nil, nil
+			}
+			return false, errors.New("there is no such condition")
+		},
+	})
+}
+
+// python is the interpreter scripts run as $PYTHON.
+func python() string {
+	for _, p := range []string{os.Getenv("DATAWAIT_PYTHON"), "/usr/bin/python3", "python3"} {
+		if path, err := exec.LookPath(p); p != "" && err == nil {
+			return path
+		}
+	}
+	return "python3"
+}
+
+func setUp(e *testscript.Env) error {
+	e.Setenv("PYTHON", python())
+	e.Setenv("TMPDIR", e.WorkDir)
+	return nil
+}
+
+// status runs a program and compares its exit status: status 3 datawait record -- sh -c 'exit 3'
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status code program args…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
