@@ -3,6 +3,8 @@ package fixes
 import (
 	"fmt"
 	"math"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
 )
 
 // vectorizeCollate makes collate cheaper: 40 ms of Python per batch against 4 ms with arrays (scenario S10; F40, F42).
@@ -19,7 +21,7 @@ func vectorizeCollate(j *job, s state) proposal {
 	return proposal{
 		title: "vectorise collate", effort: fewLines,
 		how:     "in collate_fn stack whole arrays (torch.stack, np.stack into one buffer, pad_sequence) instead of looping in Python; tokenise before training",
-		assumes: []string{fmt.Sprintf("collate takes %s of CPU per batch and can be 5 times as fast (interval: 2 to 10)", ms(s.collate))},
+		assumes: []string{fmt.Sprintf("collate takes %s of CPU per batch and can be 5 times as fast (interval: 2 to 10)", phrase.Duration(s.collate))},
 		change:  by(5), best: by(10), worst: by(2),
 	}
 }

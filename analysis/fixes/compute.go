@@ -3,6 +3,7 @@ package fixes
 import (
 	"fmt"
 
+	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/analysis/loader"
 )
 
@@ -26,7 +27,7 @@ func compileModel(j *job, s state) proposal {
 	case j.hidden(s):
 		p.zero = j.hides()
 	case j.model.Launching() && s.law.Host > 0:
-		p.assumes = []string{fmt.Sprintf("half of the %s that the host takes to launch goes away (interval: none to all; F60)", ms(s.law.Host))}
+		p.assumes = []string{fmt.Sprintf("half of the %s that the host takes to launch goes away (interval: none to all; F60)", phrase.Duration(s.law.Host))}
 		p.change, p.best, p.worst = lessHost(0.5), lessHost(1), lessHost(0)
 	case j.hostWorks(s):
 		p.zero = j.noUseOfSpeed(s)
@@ -88,7 +89,7 @@ func (j *job) noUseOfSpeed(s state) string {
 		return j.hides()
 	}
 	if s.law.Binding() == loader.ByMain {
-		return fmt.Sprintf("the device already waits for the training process: %s of a step of %s", ms(s.law.Host), ms(j.stepIn(s)))
+		return fmt.Sprintf("the device already waits for the training process: %s of a step of %s", phrase.Duration(s.law.Host), phrase.Duration(j.stepIn(s)))
 	}
 	return ""
 }

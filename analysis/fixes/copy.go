@@ -1,6 +1,10 @@
 package fixes
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
+)
 
 // pinMemory copies from page-locked memory. Pageable copies are made twice; half of the time is a usual gain, none is not rare, and
 // where a batch is many tensors pinning itself costs (F51: 1.33–1.42 times slower; F54).
@@ -51,5 +55,5 @@ func lessCopy(part float64) func(*state) {
 }
 
 func (j *job) smallCopy(s state) string {
-	return fmt.Sprintf("the exposed copy is %s of a step of %s", ms(s.law.Copy), ms(j.step))
+	return fmt.Sprintf("the exposed copy is %s of a step of %s", phrase.Duration(s.law.Copy), phrase.Duration(j.step))
 }

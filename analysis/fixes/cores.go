@@ -60,7 +60,7 @@ func withCores(to float64) func(*state) {
 	return func(s *state) {
 		s.law = s.law.WithCores(to, to)
 		if enough, ok := s.law.Enough(nearEnough); ok && s.law.Workers > 0 {
-			if w := min(enough, WorkerLimit(s.law)); w > s.law.Workers {
+			if w := min(enough, s.law.WorkerLimit()); w > s.law.Workers {
 				s.setWorkers(w)
 			}
 		}

@@ -1,6 +1,10 @@
 package fixes
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
+)
 
 // persistentWorkers keeps the workers from one epoch to the next: their start goes away, the first build does not (F16–F19,
 // scenario S14). An IterableDataset makes its iterator anew and fills its buffer again.
@@ -17,13 +21,13 @@ func persistentWorkers(j *job, s state) proposal {
 		return proposal{}
 	case j.batches == 0:
 		p.how = withArguments(j, func(a *arguments) { a.persistent = true })
-		p.unpriced = fmt.Sprintf("an epoch start takes %s, but the length of an epoch is not known", ms(s.epochStart()))
+		p.unpriced = fmt.Sprintf("an epoch start takes %s, but the length of an epoch is not known", phrase.Duration(s.epochStart()))
 		return p
 	}
 	p.how = withArguments(j, func(a *arguments) { a.persistent = true })
 	p.needs = "the workers' memory between epochs; a dataset that is changed between epochs must tell its workers"
 	p.assumes = []string{"training runs for more than a few epochs: the first start stays"}
-	p.zero = fmt.Sprintf("starting workers takes %s of an epoch of %s", ms(s.start), ms(j.wall))
+	p.zero = fmt.Sprintf("starting workers takes %s of an epoch of %s", phrase.Duration(s.start), phrase.Duration(j.wall))
 	kept := j.keepsBuffer()
 	p.change = func(s *state) { s.start = 0 }
 	if kept {

@@ -3,6 +3,8 @@ package fixes
 import (
 	"fmt"
 	"math"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
 )
 
 // localRead is what one reader gets from a local NVMe drive or the page cache, bytes per second. Drives made since 2018 read
@@ -75,7 +77,7 @@ func shardFiles(j *job, s state) proposal {
 	each := s.law.Off / n
 	p.how = "write the samples into shards of 100 MB or more (tar for webdataset, MDS, TFRecord or Arrow) and read them in order, shuffling shards and a buffer"
 	p.needs = "one pass over the dataset per data version; random access becomes access by shard"
-	p.assumes = []string{fmt.Sprintf("off-CPU time goes to opening files: %s each, %.0f a batch; four fifths of all but one go away (interval: half to all)", ms(each), n)}
+	p.assumes = []string{fmt.Sprintf("off-CPU time goes to opening files: %s each, %.0f a batch; four fifths of all but one go away (interval: half to all)", phrase.Duration(each), n)}
 	p.change = func(s *state) { j.fewerReads(s, n, 0.8) }
 	p.best = func(s *state) { j.fewerReads(s, n, 1); s.law.Shared = math.Min(s.law.Shared, s.law.Off) }
 	p.worst = func(s *state) { j.fewerReads(s, n, 0.5) }

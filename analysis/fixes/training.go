@@ -1,6 +1,10 @@
 package fixes
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
+)
 
 // moveOffMain moves work of the training process into the workers: 25 ms between next() and the launch became part of builds
 // that the device does not see (scenario S21; F40 is its shape, a packer in the main process).
@@ -22,7 +26,7 @@ func moveOffMain(j *job, s state) proposal {
 	p := proposal{
 		title: "move work from the training process into the workers", effort: fewLines,
 		how:     "do what happens between next() and the first launch (tokenising, packing, conversion, logging) in the dataset or in collate_fn",
-		assumes: []string{fmt.Sprintf("the %s of a step in which the training process computes and the device idles are work on samples (interval: half of it)", ms(l.Host))},
+		assumes: []string{fmt.Sprintf("the %s of a step in which the training process computes and the device idles are work on samples (interval: half of it)", phrase.Duration(l.Host))},
 		change:  move(1), worst: move(0.5),
 	}
 	if !j.p.Device.Launches.IsKnown() {

@@ -2,8 +2,8 @@ package fixes
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/analysis/loader"
 )
 
@@ -24,12 +24,12 @@ func moreWorkers(j *job, s state) proposal {
 		p.zero = "a batch takes no time to build"
 		return p
 	}
-	target := min(enough, WorkerLimit(l))
+	target := min(enough, l.WorkerLimit())
 	if target <= l.Workers {
 		p.zero = j.enoughWorkers(s, enough)
 		return p
 	}
-	p.title = fmt.Sprintf("%s instead of %s", workers(target), count(l.Workers))
+	p.title = fmt.Sprintf("%s instead of %s", phrase.Workers(target), count(l.Workers))
 	p.how = withArguments(j, func(a *arguments) { a.workers = target })
 	p.needs = j.workerMemory(target)
 	if target < enough {
@@ -42,30 +42,21 @@ func moreWorkers(j *job, s state) proposal {
 	return p
 }
 
-// WorkerLimit is the number of workers beyond which none is proposed: 4 per usable core, 4 at least; 16 where cores are unknown.
-func WorkerLimit(l loader.Law) int {
-	k := math.Min(l.WorkerCores, l.JobCores)
-	if math.IsInf(k, 1) {
-		return 16
-	}
-	return max(4, int(4*k))
-}
-
 // enoughWorkers says why no worker is added.
 func (j *job) enoughWorkers(s state, enough int) string {
 	l := s.law
 	switch b := l.Binding(); {
 	case b == loader.ByWorkers && enough > l.Workers:
-		return fmt.Sprintf("%s are %d per usable core already; %d would be needed", workers(l.Workers), WorkerLimit(l)/max(1, int(l.WorkerCores)), enough)
+		return fmt.Sprintf("%s are %d per usable core already; %d would be needed", phrase.Workers(l.Workers), l.WorkerLimit()/max(1, int(l.WorkerCores)), enough)
 	case b != loader.ByCompute && b != loader.ByMain:
 		return j.binds(s)
 	case l.Workers >= 2*enough && s.start > 0:
 		longer := s.start * (1 - float64(enough)/float64(l.Workers))
-		return fmt.Sprintf("%s keep up; %d only lengthen every epoch start, by %s", workers(enough), l.Workers, ms(longer))
+		return fmt.Sprintf("%s keep up; %d only lengthen every epoch start, by %s", phrase.Workers(enough), l.Workers, phrase.Duration(longer))
 	case l.Workers > enough:
-		return fmt.Sprintf("%s %s keep up already", workers(enough), verb(enough, "would", "would"))
+		return fmt.Sprintf("%s %s keep up already", phrase.Workers(enough), phrase.Verb(enough, "would", "would"))
 	}
-	return fmt.Sprintf("%s already %s up with the device", workers(l.Workers), verb(l.Workers, "keeps", "keep"))
+	return fmt.Sprintf("%s already %s up with the device", phrase.Workers(l.Workers), phrase.Verb(l.Workers, "keeps", "keep"))
 }
 
 // fewerWorkers removes workers that only cost an epoch start (F04, F05, scenario S02 at W = 16).
@@ -78,7 +69,7 @@ func fewerWorkers(j *job, s state) proposal {
 		return proposal{}
 	}
 	return proposal{
-		title: fmt.Sprintf("%s instead of %d", workers(enough), s.law.Workers), effort: oneArgument,
+		title: fmt.Sprintf("%s instead of %d", phrase.Workers(enough), s.law.Workers), effort: oneArgument,
 		how:     withArguments(j, func(a *arguments) { a.workers = enough }),
 		assumes: []string{"starting workers takes time in proportion to their number"},
 		change:  func(s *state) { s.setWorkers(enough) },

@@ -65,7 +65,7 @@ func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
 	if off, ok := valid(b.OffCPU); ok {
 		return off, true
 	}
-	wall, ok := valid(b.Wall)
+	wall, ok := m.wall()
 	if !ok {
 		return stat.Estimate{}, false
 	}
@@ -74,6 +74,18 @@ func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
 		return less(off, stat.Estimate{Value: runq, Low: runq, High: runq, N: off.N}), true
 	}
 	return m.withoutQueue(off, cpu, okCPU), true
+}
+
+// wall is a build's wall time; without workers it is what next() takes.
+func (m *Model) wall() (stat.Estimate, bool) {
+	wall, ok := valid(m.Parameters.Batch.Wall)
+	if ok || m.Law.Workers > 0 {
+		return wall, ok
+	}
+	wait, ok := valid(m.Parameters.Step.Wait)
+	f := m.Law.Fetches
+	wait.Value, wait.Low, wait.High = wait.Value/f, wait.Low/f, wait.High/f
+	return wait, ok
 }
 
 // withoutQueue takes an estimate of the unseen run-queue time out of wall − CPU: where all cores are busy with builds, W

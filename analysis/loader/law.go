@@ -131,6 +131,16 @@ func (l Law) Enough(slack float64) (int, bool) {
 	return max(int(w), 1), true
 }
 
+// WorkerLimit is the number of workers beyond which none is proposed: 4 per usable core, 4 at least; 16 where cores are unknown.
+// 48 readers per GPU broke an object store, 104 workers on 23 cores froze, maintainers advise about 4 per GPU (F70).
+func (l Law) WorkerLimit() int {
+	k := math.Min(l.WorkerCores, l.JobCores)
+	if math.IsInf(k, 1) {
+		return 16
+	}
+	return max(4, int(4*k))
+}
+
 // maxWorkers bounds W* where the step without loading is next to nothing.
 const maxWorkers = 1 << 16
 

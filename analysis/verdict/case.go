@@ -1,0 +1,97 @@
+package verdict
+
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// Shares of a step, or of the wall time, from which something is said.
+const (
+	Small   = 0.03 // less than this is not worth a fix
+	Notable = 0.05 // from here on it is a problem; between the two it is called small
+)
+
+// unknownHandoff is taken off the wait where no hand-off was measured: next() on a full queue took 1.1–1.5 ms on two cores with
+// PyTorch 1.13. A tool that calls that data-bound is wrong.
+const unknownHandoff = 1.5e-3
+
+// subject is what is judged, with the numbers that several signatures need.
+type subject struct {
+	f Facts
+	m loader.Model
+	p loader.Parameters
+	l loader.Law
+	t loader.Terms
+
+	step float64 // T
+	// gain is the share of a step that a perfect loader would win: what it takes beyond C and the hand-off. Negative is 0.
+	gain  float64
+	judge bool // step and C are known
+}
+
+func newSubject(f Facts, m loader.Model) *subject {
+	s := &subject{f: f, m: m, p: m.Parameters, l: m.Law, t: m.Law.Terms()}
+	t, ok := s.p.Step.Seconds.Get()
+	if !ok || !(t.Value > 0) || !m.Known.Compute {
+		return s
+	}
+	s.judge, s.step = true, t.Value
+	s.gain = math.Max(0, (t.Value-s.l.Compute-s.handoff())/t.Value)
+	return s
+}
+
+// handoff is what a step needs for hand-offs however fast the loader is.
+func (s *subject) handoff() float64 {
+	if s.l.Workers == 0 {
+		return 0
+	}
+	if s.p.Step.Handoff.IsKnown() || s.p.Step.HandoffFloor.IsKnown() {
+		return s.l.Fetches * s.l.Handoff
+	}
+	return s.l.Fetches * unknownHandoff
+}
+
+// waits says whether data wait is worth a word.
+func (s *subject) waits() bool { return s.judge && s.gain >= Small }
+
+// share is a part of the step.
+func (s *subject) share(seconds float64) float64 {
+	if s.step <= 0 {
+		return 0
+	}
+	return math.Max(0, math.Min(1, seconds/s.step))
+}
+
+// offCPU says whether builds mostly wait.
+func (s *subject) offCPU() bool { return s.m.Known.Build && s.l.Off >= 0.5*s.l.Build() }
+
+// onCPU says whether builds mostly compute.
+func (s *subject) onCPU() bool { return s.m.Known.Split && s.l.Off < 0.5*s.l.Build() }
+
+// spareCores says whether the cores have time for more builds than now.
+func (s *subject) spareCores() bool {
+	return s.t.Cores <= 0.8*s.step || s.l.Workers == 0 && s.l.Work*s.l.Fetches <= 0.8*s.step*s.l.WorkerCores
+}
+
+// sure scales a confidence by what the numbers rest on.
+func (s *subject) sure(base float64) float64 {
+	if !s.m.Trusted {
+		base *= 0.6
+	}
+	if !s.m.Known.Cached {
+		base *= 0.9
+	}
+	if n := s.p.Step.Seconds.Or(stat.Estimate{}).N; n < 20 {
+		base *= 0.8
+	}
+	if s.f.TestConclusion.Or("") == "inconclusive" {
+		base *= 0.8
+	}
+	return math.Round(100*math.Min(base, 0.99)) / 100
+}
+
+// known wraps a share that was worked out.
+func known(v float64) loader.Num { return unit.Float(v, "not a number") }

@@ -1,0 +1,29 @@
+package verdict
+
+// signature is one verdict that the loader's parameters can bear out.
+type signature struct {
+	id    string
+	judge func(*subject) opinion
+}
+
+// signatures in the order that decides between equal weights: the cause that one change removes comes before the cause that
+// it uncovers.
+var signatures = []signature{
+	{IdleAllocated, idleAllocated},
+	{StorageBandwidth, storageBandwidth},
+	{CPUCapped, cpuCapped},
+	{ThreadOversubscription, threadOversubscription},
+	{TooFewWorkers, tooFewWorkers},
+	{CPUTransform, cpuTransform},
+	{StorageLatency, storageLatency},
+	{StartOfEpoch, epochStart},
+	{MainProcess, mainProcess},
+	{LaunchBound, launchBound},
+	{Copy, exposedCopy},
+	{HandOff, handOff},
+	{ComputeBound, computeBound},
+	{MetricUntrusted, metricUntrusted},
+}
+
+// blindTo are the verdicts that say why nothing can be judged, and those that are said for want of another.
+var blindTo = []string{HookNotLoaded, NoStepsSeen, NoSteadyState, DataWait, Healthy}

@@ -1,0 +1,82 @@
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
+	"github.com/datawait/datawait/analysis/loader"
+)
+
+// manyReads is the number of files or requests per batch from which what each costs by itself is worth naming.
+const manyReads = 4
+
+// storageLatency: builds wait, workers hide it only in numbers that are not to be had, or it is many small reads that wait
+// (F26, F27, F29, F32).
+func storageLatency(s *subject) opinion {
+	if !s.waits() || !s.m.Known.Build {
+		return opinion{}
+	}
+	enough, _ := s.l.Enough(0.02)
+	reads := max(s.p.Batch.Files.Or(0), s.p.Batch.Requests.Or(0))
+	switch b := s.l.Binding(); {
+	case !s.offCPU():
+		return drop(fmt.Sprintf("builds compute rather than wait: %s of %s off the CPU", phrase.Duration(s.l.Off), phrase.Duration(s.l.Build())))
+	case b != loader.ByWorkers && s.l.Workers > 0:
+		return opinion{}
+	case enough <= s.l.WorkerLimit() && reads < manyReads:
+		return drop(fmt.Sprintf("%s hide the waiting, and no crowd of small reads was seen", phrase.Workers(enough)))
+	}
+	title := fmt.Sprintf("a build waits %s of %s", phrase.Duration(s.l.Off), phrase.Duration(s.l.Build()))
+	if reads >= manyReads {
+		title += fmt.Sprintf(", for %.0f reads of %s each", reads, phrase.Duration(s.l.Off/reads))
+	}
+	base := 0.6
+	if reads > 0 || s.p.Batch.Read.Or(0) > 0 {
+		base = 0.85
+	}
+	o := find(Verdict{
+		Title: fmt.Sprintf("%s%s: %s of the step waits for data", s.small(), title, phrase.Percent(s.gain)), Confidence: s.sure(base),
+		Evidence:    s.reads(s.build(s.wait())),
+		FalsifiedBy: "the same files read from memory (tmpfs, a second pass over few of them) with builds no shorter",
+	}, s.gain)
+	if enough <= s.l.WorkerLimit() {
+		o.weight *= 0.99 // beside too few workers, which one argument removes
+	}
+	return o
+}
+
+// storageBandwidth: builds take longer in company, outside the CPU, and deliver at the rate of one alone (F28, F30; scenario S03).
+func storageBandwidth(s *subject) opinion {
+	if !s.waits() || !s.m.Known.Build || s.l.Workers == 0 {
+		return opinion{}
+	}
+	if !s.m.Known.Shared {
+		if s.offCPU() && s.l.Workers > 1 {
+			return drop("whether builds hold each other up was not measured (diagnose builds batches alone and in company)")
+		}
+		return opinion{}
+	}
+	if s.l.Binding() != loader.ByShared {
+		return drop("off the CPU, builds take no longer in company than alone")
+	}
+	alone, company := s.p.Solo.OffCPU.Or(none).Value, s.p.Batch.OffCPU.Or(none).Value
+	what, base := "something that serves one at a time (a link, a disk, a lock)", 0.75
+	e := s.reads(s.build(s.wait())).value("solo_off_cpu_seconds_per_batch", alone, "seconds", byAlone).value("shared_seconds", s.t.Shared, "seconds", byLaw)
+	if read, ok := s.p.Batch.Read.Get(); ok && read > 0 && s.l.Shared > 0 {
+		what, base = fmt.Sprintf("a store that gives %.3g MB/s in all", read/s.l.Shared/1e6), 0.9
+		e = e.value("read_bytes_per_second", read/s.l.Shared, "bytes", byLaw)
+	}
+	return find(Verdict{
+		Title: fmt.Sprintf("%s%s queue for %s: a build waits %s in company and %s alone; %s of the step waits for data", s.small(),
+			phrase.Workers(s.l.Workers), what, phrase.Duration(company), phrase.Duration(alone), phrase.Percent(s.gain)),
+		Confidence: s.sure(base), Evidence: e,
+		FalsifiedBy: "a run with twice the workers whose step is clearly shorter",
+	}, s.gain)
+}
+
+// reads is the evidence of what builds read.
+func (s *subject) reads(e evidence) evidence {
+	e = e.num("files_per_batch", s.p.Batch.Files, "count", byBuilds)
+	e = e.num("requests_per_batch", s.p.Batch.Requests, "count", byBuilds)
+	return e.num("bytes_per_batch", s.p.Batch.Read, "bytes", byBuilds)
+}
