@@ -78,7 +78,14 @@ class DeviceClock:
         """The event will not be read again."""
 
     def before(self) -> Any:
-        return self.record()
+        event = self.record()
+        if event is None:
+            self.last = None
+        return event
+
+    def broken(self) -> None:
+        """The fetch begun with before() delivered nothing."""
+        self.last = None
 
     def after(self, before: Any, fetch: int, loader: int, ring: Ring) -> None:
         event = self.record()
@@ -146,9 +153,6 @@ class CudaClock(DeviceClock):
 
     def release(self, event: Any) -> None:
         self.pool.append(event)
-
-    def before(self) -> Any:
-        return self.record()
 
 
 def _emulated_clock() -> Optional[DeviceClock]:

@@ -215,6 +215,8 @@ def _raised(
         core.depth = depth
         if not depth:
             core.inside = None
+        if core.device is not None and not depth:
+            core.device.broken()
         flags |= END if isinstance(error, StopIteration) else ERROR
         fields = (track.batch, track.epoch, step, core.thread, spent, waiting, core.block)
         ring.pending.append((FETCH, flags, track.loader.number, enter, leave, *fields))

@@ -1,4 +1,4 @@
-"""What the hook's tests share: a spool folder, the hook on a clock that the test moves, jobs run as separate processes."""
+"""What the hook's tests share: a spool folder, the hook on a clock that the test moves, jobs run as processes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,199 @@
+"""Loaders that are not PyTorch's: they look the same to the script, and their batches are joined across processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+
+import pytest
+import ringreader
+
+import datawait
+from datawait import layout, loaders
+
+
+class Loader:
+    """A stranger's loader."""
+
+    batch_size = 4
+
+    def __init__(self, n=5):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        return iter(range(self.n))
+
+
+def test_watched_loader_looks_like_itself(hook):
+    loader = datawait.watch(Loader(), name="stranger", workers=2, prefetch=3, length=5)
+    assert len(loader) == 5 and loader.batch_size == 4
+    assert list(loader) == list(loader) == [0, 1, 2, 3, 4]
+    with pytest.raises(AttributeError):
+        _ = loader.nothing
+    ring = hook.read()
+    (note,) = ring.note("loader")
+    assert note["kind"] == "watch" and note["name"] == "stranger" and note["length"] == 5
+    assert note["arguments"]["num_workers"] == 2 and note["arguments"]["prefetch_factor"] == 3
+    assert note["dataset"].endswith("test_watch.Loader")
+    first, second = ring.all("ITERATOR")
+    assert [(i.epoch, i.workers, i.length, i.prefetch) for i in (first, second)] == [(0, 2, 5, 3), (1, 2, 5, 3)]
+    assert [(f.epoch, f.batch) for f in ring.all("FETCH")] == [(e, b) for e in (0, 1) for b in range(6)]
+    assert ring.totals(note["loader"])["fetches"] == 10
+
+
+def test_watching_stays_lazy_and_keeps_generators(hook):
+    pulled = []
+
+    def generate():
+        for n in range(3):
+            pulled.append(n)
+            yield n
+
+    watched = datawait.watch(generate())
+    assert pulled == []
+    iterator = iter(watched)
+    assert pulled == []
+    assert next(iterator) == 0 and pulled == [0]
+    assert next(watched) == 1  # a generator can be pulled on directly
+    assert list(iterator) == [2]
+    assert hook.read().fetches == 3
+
+
+def test_generators_made_anew_at_one_place_are_one_loader(hook):
+    numbers = set()
+    for _ in range(3):
+        for _ in datawait.watch(n for n in range(2)):
+            pass
+        numbers |= {record.ref for record in hook.read().all("ITERATOR")}
+    for _ in datawait.watch(n for n in range(2)):
+        pass
+    ring = hook.read()
+    assert len(numbers) == 1
+    assert len(ring.note("loader")) == 2  # the second place is another loader
+    assert [i.epoch for i in ring.all("ITERATOR")] == [0, 1, 2, 0]
+
+
+def test_ready_is_asked_before_each_fetch(hook):
+    depth = iter([3, 2, 1, 0])
+    for _ in datawait.watch(Loader(3), ready=lambda: next(depth), name="asked"):
+        pass
+    assert [f.ready for f in hook.read().all("FETCH")] == [3, 2, 1, 0]
+
+
+def test_a_broken_ready_is_left_alone(hook):
+    def ready():
+        raise OSError("closed")
+
+    assert list(datawait.watch(Loader(3), ready=ready, name="broken")) == [0, 1, 2]
+    ring = hook.read()
+    assert [f.ready for f in ring.all("FETCH")] == [None] * 4
+    assert ring.note("hook-error")[0]["where"] == "ready()" and ring.hook == 1
+
+
+def test_unknown_stays_unknown(hook):
+    list(datawait.watch(Loader(1), name="bare"))
+    ring = hook.read()
+    (iterator,) = ring.all("ITERATOR")
+    assert (iterator.workers, iterator.length, iterator.prefetch) == (None, None, None)
+    assert ring.all("FETCH")[0].ready is None and ring.length == layout.UNKNOWN64
+
+
+def test_off_returns_the_iterable_itself(hook, monkeypatch):
+    monkeypatch.setenv("DATAWAIT_HOOK", "off")
+    loader = Loader()
+    assert datawait.watch(loader) is loader
+    hook.core.off = True
+    with datawait.building(1):
+        pass
+    assert os.listdir(hook.spool) == []
+
+
+def test_a_thread_s_batch_is_recorded_beside_the_training(hook):
+    def build(n):
+        with datawait.building(n, samples=8, loader=0) as batch:
+            hook.clock.now += 5_000_000
+            batch.result([b"x" * 10, b"y" * 5])
+
+    thread = threading.Thread(target=build, args=(7,))
+    thread.start()
+    thread.join()
+    ring = hook.read()
+    (batch,) = ring.all("BATCH")
+    assert (batch.ref, batch.batch, batch.samples, batch.end - batch.begin) == (0, 7, 8, 5_000_000)
+    assert (batch.received, batch.sent, batch.worker) == (None, None, None)
+    assert ring.all("COST")[0].bytes == 15
+    assert ring.declaration["producer"] == "main"
+
+
+def test_building_inside_a_fetch_that_builds_is_said_once(hook):
+    def generate():
+        for n in range(2):
+            with datawait.building(n):
+                hook.clock.now += 2_000_000
+            yield n
+
+    assert list(datawait.watch(generate(), workers=0)) == [0, 1]
+    ring = hook.read()
+    assert ring.all("BATCH") == [] and len(ring.all("COST")) == 2
+
+
+def test_errors_in_a_batch_are_flagged_and_pass(hook):
+    with pytest.raises(KeyError), datawait.building(3):
+        raise KeyError("missing")
+    (batch,) = hook.read().all("BATCH")
+    assert batch.flags == layout.RAISED
+
+
+def produce(queue, indexes):
+    for index in indexes:
+        with datawait.building(index, samples=2):
+            time.sleep(0.002)
+        queue.put(index)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_name_their_parent(hook, monkeypatch, method):
+    monkeypatch.setenv("DATAWAIT_SPOOL", hook.spool)
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+
+    def pull():
+        for _ in range(6):
+            yield queue.get(timeout=30)
+
+    workers = [context.Process(target=produce, args=(queue, range(w, 6, 2))) for w in range(2)]
+    watched = iter(datawait.watch(pull(), workers=2, name=method))
+    hook.core.ring.flush(0)
+    for worker in workers:
+        worker.start()
+    assert sorted(watched) == list(range(6))
+    for worker in workers:
+        worker.join()
+    rings = ringreader.rings(hook.spool)
+    built = [ring for ring in rings if ring.declaration["producer"] == "worker"]
+    assert len(built) == 2 and {ring.declaration["parent"] for ring in built} == {os.getpid()}
+    assert sorted(b.batch for ring in built for b in ring.all("BATCH")) == list(range(6))
+    assert all(b.ref == layout.UNKNOWN16 for ring in built for b in ring.all("BATCH"))
+    assert all(ring.state == 2 for ring in built)  # closed though such children leave through os._exit
+    assert all(ring.totals(31)["built"] == 3 for ring in built)
+
+
+def test_a_loader_made_anew_keeps_its_number(monkeypatch):
+    monkeypatch.setattr(loaders, "_by_id", {})
+    monkeypatch.setattr(loaders, "_by_likeness", {})
+    note = {"kind": "torch", "dataset": "x"}
+    one, two = Loader(), Loader()
+    first = loaders.register(one, note)
+    second = loaders.register(two, note)
+    assert first.number != second.number  # both live: two loaders
+    assert loaders.find(one) is first
+    del one
+    again = Loader()
+    assert loaders.find(again) is None
+    assert loaders.register(again, note) is first
+    assert loaders.register(Loader(), {**note, "dataset": "y"}) is not first
