@@ -190,3 +190,14 @@ func (g *groups) chainOf(controller string) (chain, error) {
 
 // describe returns a text for the host note: version and path of the group that bounds the CPU.
 func (c chain) describe() string { return fmt.Sprintf("v%d %s", c.version, c.path) }
+
+// outermostOfMachine reports whether the outermost group that is seen is the machine's, and not that of a container. In
+// version 1 only the machine's has a release_agent (kernel/cgroup/cgroup-v1.c), in version 2 all others have a cgroup.type
+// (kernel/cgroup/cgroup.c): CFTYPE_ONLY_ON_ROOT and CFTYPE_NOT_ON_ROOT.
+func (c chain) outermostOfMachine() bool {
+	outermost := c.folders[len(c.folders)-1]
+	if c.version == 1 {
+		return exists(outermost + "/release_agent")
+	}
+	return !exists(outermost + "/cgroup.type")
+}

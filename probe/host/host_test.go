@@ -145,6 +145,28 @@ func TestPressure(t *testing.T) {
 	}
 }
 
+// The outermost group's pressure is the machine's, which is recorded already.
+func TestPressureIsNotRecordedTwice(t *testing.T) {
+	f := newFixture(t, nil)
+	some := "some avg10=0.22 avg60=0.17 avg300=0.64 total=100\n"
+	f.write("proc/pressure/cpu", some)
+	f.process(proc{pid: 10, ppid: 1, start: 5, comm: "python", cgroup: "0::/\n"})
+	f.write("proc/self/mountinfo", v2Mount)
+	f.write("sys/fs/cgroup/cpu.pressure", some)
+	f.job = []Known{{PID: 10}}
+	f.run("limits", "pressure")
+	f.run("limits", "pressure")
+	if n := len(f.records(recording.KindPressure)); n != 1 {
+		t.Errorf("%d records, want the machine's", n)
+	}
+	f.write("sys/fs/cgroup/cgroup.type", "domain\n") // the root of a container's namespace
+	f.run("limits", "pressure")
+	f.run("limits", "pressure")
+	if n := len(f.records(recording.KindPressure)); n != 4 {
+		t.Errorf("%d records, want one more of the container", n)
+	}
+}
+
 func TestDisks(t *testing.T) {
 	f := newFixture(t, nil)
 	f.write("sys/block/nvme0n1/device/model", "x")

@@ -151,6 +151,11 @@ func TestMountRootedAtTheContainersGroup(t *testing.T) {
 	if !contains(f.why("quota"), "around this container") {
 		t.Errorf("no word of the groups around the container: %q", f.why("quota"))
 	}
+	f.write("sys/fs/cgroup/cpu/release_agent", "\n")
+	f.limits()
+	if f.why("quota") != "" {
+		t.Errorf("the machine's outermost group has nothing around it: %q", f.why("quota"))
+	}
 }
 
 func TestNoPeriodInTheWindowSaysNothingOfThrottling(t *testing.T) {

@@ -113,23 +113,12 @@ func (h *Host) quota() float64 {
 	return q
 }
 
-// hidden says whether groups above those that are seen may have limits of their own. The outermost group of a machine has
-// no quota file; if the outermost one seen has, it is not the machine's.
+// hidden says whether groups above those that are seen may have limits of their own.
 func (h *Host) hidden(c chain) string {
-	outermost := chain{c.version, c.path, c.folders[len(c.folders)-1:]}
-	if !h.files.hasQuotaFile(outermost) {
+	if c.outermostOfMachine() {
 		return ""
 	}
 	return "limits of the control groups around this container cannot be seen from inside it"
-}
-
-func (f *files) hasQuotaFile(c chain) bool {
-	name := "/cpu.max"
-	if c.version == 1 {
-		name = "/cpu.cfs_quota_us"
-	}
-	_, err := f.read(c.folders[0] + name)
-	return err == nil
 }
 
 func (h *Host) memoryLimit() uint64 {

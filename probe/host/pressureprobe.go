@@ -27,6 +27,9 @@ func (h *Host) samplePressure() error {
 		return nil
 	}
 	c, err := h.limits.groups.unified()
+	if err == nil && len(c.folders) == 1 && c.outermostOfMachine() {
+		return nil // its pressure is the machine's
+	}
 	if err == nil {
 		folder := c.folders[0]
 		err = h.pressureOf(recording.PressureOfJob, [3]string{folder + "/cpu.pressure", folder + "/io.pressure", folder + "/memory.pressure"})
@@ -35,8 +38,7 @@ func (h *Host) samplePressure() error {
 	return nil
 }
 
-// unified returns the process's group in the version 2 hierarchy. The outermost group has no pressure files: the machine's
-// stand for it.
+// unified returns the process's group in the version 2 hierarchy.
 func (g *groups) unified() (chain, error) {
 	v2 := groups{files: g.files, mounts: g.mounts, members: membership{v2: g.members.v2}}
 	return v2.chainOf("pressure")
