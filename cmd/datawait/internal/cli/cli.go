@@ -55,7 +55,7 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newVersion(s))
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newVersion(s), newGPUChild(s))
 	root.AddCommand(extraCommands(s)...)
 	return root
 }

@@ -25,6 +25,7 @@ type agent struct {
 	page    *recording.ControlWriter
 	test    *conductor // nil when this run is only observed
 	pythons *pythons
+	gpu     *gpuWatch
 	said    map[string]bool // sentences told once
 
 	shown uint64                  // ns, when progress was shown last
@@ -62,6 +63,7 @@ func startAgent(s *session, out string) (*agent, error) {
 	if a.page, err = recording.CreateControl(s.folder.Dir, uint32(os.Getpid())); err != nil {
 		return nil, errors.Join(err, a.abandon())
 	}
+	a.gpu = newGPUWatch(s.options, s.folder.Dir, a.declaration(), clock.Mono())
 	a.drainer = spool.Watch(s.folder.Dir, a.tap, spool.Options{Remove: true})
 	if s.options.Test {
 		a.test = newConductor(s.planOptions(), a.page, a.tap)
@@ -69,12 +71,16 @@ func startAgent(s *session, out string) (*agent, error) {
 	return a, nil
 }
 
+// declaration describes this process as a stream.
+func (a *agent) declaration() recording.Declaration {
+	boot, _ := clock.BootID() // "" where it cannot be read: then other hosts' clocks are never mixed with ours
+	return recording.Declaration{Producer: recording.ProducerAgent, Host: a.session.host, BootID: boot,
+		PID: os.Getpid(), PPID: os.Getppid(), StartTicks: run.StartTicks(os.Getpid())}
+}
+
 // declare introduces the agent's own stream.
 func (a *agent) declare() error {
-	boot, _ := clock.BootID() // "" where it cannot be read: then other hosts' clocks are never mixed with ours
-	d := recording.Declaration{Producer: recording.ProducerAgent, Host: a.session.host, BootID: boot,
-		PID: os.Getpid(), PPID: os.Getppid(), StartTicks: run.StartTicks(os.Getpid())}
-	id, err := a.tap.Declare(d)
+	id, err := a.tap.Declare(a.declaration())
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ func (a *agent) run(ctx context.Context) {
 		case <-tick.C:
 			now := clock.Mono()
 			_ = a.drain(ctx, now)
+			_ = a.watchGPU(ctx, now)
 			if time.Since(flushed) > flushEvery {
 				_ = a.flush(ctx, now)
 				_ = a.lookForPythons(ctx, now)

@@ -117,6 +117,9 @@ func (a *agent) lookForPythons(context.Context, uint64) error {
 	return nil
 }
 
+// watchGPU takes what the GPU child sent.
+func (a *agent) watchGPU(ctx context.Context, _ uint64) error { return a.gpu.poll(ctx, a.tap) }
+
 // flush brings what was gathered onto the disk, so that a killed agent loses a second at most.
 func (a *agent) flush(context.Context, uint64) error { return a.writer.Flush() }
 
@@ -137,7 +140,7 @@ func (a *agent) finish(e ended) error {
 	a.stop()
 	a.loop.Wait()
 	now := clock.Mono()
-	err := a.drainer.Finish(now)
+	err := errors.Join(a.gpu.finish(a.tap), a.drainer.Finish(now))
 	counts := a.drainer.Counts()
 	a.drainer.Close()
 	a.page.Close()
@@ -164,6 +167,9 @@ func (a *agent) notesAtEnd(counts spool.Counts) {
 
 // warnings are sentences for the report.
 func (a *agent) warnings(counts spool.Counts) (w []string) {
+	if why := a.gpu.warning(); why != "" {
+		w = append(w, why)
+	}
 	if counts.Bad > 0 {
 		w = append(w, fmt.Sprintf("%d rings could not be read: %v", counts.Bad, counts.LastBad))
 	}
