@@ -13,7 +13,7 @@ import (
 // A build measured alone is better still, because it leaves out all that workers do to each other.
 func (m *Model) fillBuild() {
 	b := m.Parameters.Batch
-	cpu, okCPU := valid(b.CPU)
+	cpu, okCPU := b.CPU.Get()
 	m.Law.CPU, m.Law.Work = cpu.Value, math.Max(cpu.Value, positive(b.ProcessCPU, 0))
 	off, ok := m.offCPU(cpu, okCPU)
 	if !ok {
@@ -41,8 +41,8 @@ func (m *Model) fillBuild() {
 // what the step allows (W builds per W steps).
 func (m *Model) fillStretch() {
 	l := &m.Law
-	runq, ok := validNum(m.Parameters.Batch.RunQueue)
-	t, okStep := valid(m.Parameters.Step.Seconds)
+	runq, ok := m.Parameters.Batch.RunQueue.Get()
+	t, okStep := m.Parameters.Step.Seconds.Get()
 	if !ok || !okStep || l.CPU <= 0 || l.Workers == 0 || l.Terms().Cores > (1-Gate/2)*t.Value {
 		return
 	}
@@ -53,16 +53,16 @@ func (m *Model) fillStretch() {
 // offCPU returns the off-CPU part of an undisturbed build from the best witness there is.
 func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
 	b, solo := m.Parameters.Batch, m.Parameters.Solo
-	if off, ok := valid(solo.OffCPU); ok {
+	if off, ok := solo.OffCPU.Get(); ok {
 		m.Known.Alone = true
 		return off, true
 	}
-	if wall, ok := valid(solo.Wall); ok {
+	if wall, ok := solo.Wall.Get(); ok {
 		m.Known.Alone = true
 		return less(wall, cpu), true
 	}
 	m.Known.Alone = m.Law.Workers <= 1
-	if off, ok := valid(b.OffCPU); ok {
+	if off, ok := b.OffCPU.Get(); ok {
 		return off, true
 	}
 	wall, ok := m.wall()
@@ -70,7 +70,7 @@ func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
 		return stat.Estimate{}, false
 	}
 	off := less(wall, cpu)
-	if runq, ok := validNum(b.RunQueue); ok {
+	if runq, ok := b.RunQueue.Get(); ok {
 		return less(off, stat.Estimate{Value: runq, Low: runq, High: runq, N: off.N}), true
 	}
 	return m.withoutQueue(off, cpu, okCPU), true
@@ -78,11 +78,11 @@ func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
 
 // wall is a build's wall time; without workers it is what next() takes.
 func (m *Model) wall() (stat.Estimate, bool) {
-	wall, ok := valid(m.Parameters.Batch.Wall)
+	wall, ok := m.Parameters.Batch.Wall.Get()
 	if ok || m.Law.Workers > 0 {
 		return wall, ok
 	}
-	wait, ok := valid(m.Parameters.Step.Wait)
+	wait, ok := m.Parameters.Step.Wait.Get()
 	f := m.Law.Fetches
 	wait.Value, wait.Low, wait.High = wait.Value/f, wait.Low/f, wait.High/f
 	return wait, ok
@@ -96,7 +96,7 @@ func (m *Model) withoutQueue(off, cpu stat.Estimate, okCPU bool) stat.Estimate {
 	}
 	stretch := math.Max(1, float64(m.Law.Workers)/m.Law.WorkerCores)
 	least := math.Max(0, off.Value-(stretch-1)*cpu.Value)
-	t, ok := valid(m.Parameters.Step.Seconds)
+	t, ok := m.Parameters.Step.Seconds.Get()
 	if ok && m.Law.Terms().Cores > (1-Gate)*t.Value {
 		off.Value = least
 	}

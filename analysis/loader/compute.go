@@ -17,12 +17,12 @@ func (m *Model) fillCompute() {
 	m.grade = stat.Worse(m.grade, c.Grade)
 	m.Law.Compute = c.Value
 	m.vary(c, func(l *Law, v float64) { l.Compute = v })
-	if copied, ok := valid(s.Copy); ok {
+	if copied, ok := s.Copy.Get(); ok {
 		m.Law.Copy = math.Min(copied.Value, c.Value)
 	}
 	m.Law.Outside = c.Value
-	if t, ok := valid(s.Seconds); ok {
-		if wait, ok := valid(s.Wait); ok {
+	if t, ok := s.Seconds.Get(); ok {
+		if wait, ok := s.Wait.Get(); ok {
 			m.Law.Outside = math.Max(0, t.Value-wait.Value)
 		}
 	}
@@ -32,19 +32,19 @@ func (m *Model) fillCompute() {
 // wait. The last is a lower bound, because launches run ahead and the device may compute through the wait (F59).
 func (m *Model) ceiling() (stat.Estimate, bool) {
 	s := m.Parameters.Step
-	if c, ok := valid(s.Cached); ok && c.Value > 0 {
+	if c, ok := s.Cached.Get(); ok && c.Value > 0 {
 		m.Known.Cached = true
 		return c, true
 	}
-	t, ok := valid(s.Seconds)
+	t, ok := s.Seconds.Get()
 	if !ok {
 		return stat.Estimate{}, false
 	}
-	if exposed, ok := valid(s.Exposed); ok && exposed.Value <= t.Value {
+	if exposed, ok := s.Exposed.Get(); ok && exposed.Value <= t.Value {
 		m.assume("a step without loading takes what is left of a live one without its exposed wait (no cached-data test ran)")
 		return inferred(t, exposed, stat.GradeB), true
 	}
-	wait, ok := valid(s.Wait)
+	wait, ok := s.Wait.Get()
 	if !ok || wait.Value > t.Value {
 		return stat.Estimate{}, false
 	}
@@ -62,9 +62,9 @@ func inferred(t, part stat.Estimate, g stat.Grade) stat.Estimate {
 
 // fillHost finds the part of C in which the training process computes and the device does not.
 func (m *Model) fillHost() {
-	resident, ok := validNum(m.Parameters.Device.Resident)
-	cpu, okCPU := validNum(m.Parameters.Step.MainCPU)
-	t, okT := valid(m.Parameters.Step.Seconds)
+	resident, ok := m.Parameters.Device.Resident.Get()
+	cpu, okCPU := m.Parameters.Step.MainCPU.Get()
+	t, okT := m.Parameters.Step.Seconds.Get()
 	m.Law.MainCPU = cpu
 	if !ok || !okCPU || !okT || !m.Known.Compute {
 		return
@@ -77,14 +77,14 @@ func (m *Model) fillHost() {
 // fillHandoff finds what a finished batch costs on its way to the training thread, as far as the device feels it.
 func (m *Model) fillHandoff() {
 	s := m.Parameters.Step
-	h, ok := validNum(s.Handoff)
+	h, ok := s.Handoff.Get()
 	if !ok {
-		if h, ok = validNum(s.HandoffFloor); !ok {
+		if h, ok = s.HandoffFloor.Get(); !ok {
 			return
 		}
 	}
-	wait, okWait := valid(s.Wait)
-	exposed, okExposed := valid(s.Exposed)
+	wait, okWait := s.Wait.Get()
+	exposed, okExposed := s.Exposed.Get()
 	if okWait && okExposed && wait.Value > 0 && m.Law.Workers > 0 {
 		h *= math.Min(1, exposed.Value/wait.Value)
 	}

@@ -32,7 +32,7 @@ func (m *Model) fillCores() {
 // always got: the scheduler is fair.
 func (m *Model) unused() float64 {
 	online := positive(m.Parameters.Host.Online, math.Inf(1))
-	foreign, ok := validNum(m.Parameters.Host.Foreign)
+	foreign, ok := m.Parameters.Host.Foreign.Get()
 	if !ok || math.IsInf(online, 1) {
 		return online
 	}
@@ -41,6 +41,6 @@ func (m *Model) unused() float64 {
 
 // affinityBinds says whether the workers' own affinity, not a limit on the whole job, is the least.
 func (m *Model) affinityBinds() bool {
-	a, ok := validNum(m.Parameters.Host.Affinity)
+	a, ok := m.Parameters.Host.Affinity.Get()
 	return ok && a <= positive(m.Parameters.Host.Usable, a)
 }

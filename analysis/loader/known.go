@@ -23,7 +23,7 @@ func known(measured bool, v float64, why string) Num {
 
 // positive returns a known number above 0, else the fallback.
 func positive(n Num, fallback float64) float64 {
-	if v, ok := n.Get(); ok && v > 0 && !math.IsInf(v, 0) {
+	if v, ok := n.Get(); ok && v > 0 {
 		return v
 	}
 	return fallback
@@ -31,29 +31,8 @@ func positive(n Num, fallback float64) float64 {
 
 var noEstimate stat.Estimate
 
-// valid returns a known estimate whose value is a number ≥ 0. Anything else a producer hands over is no measurement.
-func valid(e Est) (stat.Estimate, bool) {
-	v, ok := e.Get()
-	if !ok || !(v.Value >= 0) || math.IsInf(v.Value, 0) {
-		return stat.Estimate{}, false
-	}
-	if !(v.Low <= v.Value) || v.Low < 0 {
-		v.Low = v.Value
-	}
-	if !(v.High >= v.Value) || math.IsInf(v.High, 0) {
-		v.High = v.Value
-	}
-	return v, true
-}
-
-// validNum returns a known number ≥ 0.
-func validNum(n Num) (float64, bool) {
-	v, ok := n.Get()
-	if !ok || !(v >= 0) || math.IsInf(v, 0) {
-		return 0, false
-	}
-	return v, true
-}
+// someEst returns a known estimate.
+func someEst(e stat.Estimate) Est { return unit.Some(e) }
 
 // less subtracts two estimates; the interval is the one of independent errors, and nothing goes below 0.
 func less(a, b stat.Estimate) stat.Estimate {

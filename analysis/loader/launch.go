@@ -17,10 +17,10 @@ func (m Model) Launching() bool {
 		return false
 	}
 	step := m.Parameters.Step.Seconds.Or(noEstimate).Value
-	resident, okResident := validNum(m.Parameters.Device.Resident)
-	if n, ok := validNum(m.Parameters.Device.Launches); ok && m.Law.Host > mainPart*m.Law.Compute {
+	resident, okResident := m.Parameters.Device.Resident.Get()
+	if n, ok := m.Parameters.Device.Launches.Get(); ok && m.Law.Host > mainPart*m.Law.Compute {
 		return n >= manyLaunches && okResident && resident*step/n < smallKernel
 	}
-	sm, ok := validNum(m.Parameters.Device.SMComputing)
+	sm, ok := m.Parameters.Device.SMComputing.Get()
 	return ok && okResident && sm < hollow && resident*step > mostlyThere*m.Law.Compute
 }

@@ -42,6 +42,7 @@ const Gate = 0.10
 
 // New fills the law in from what was measured and checks it against the step that ran.
 func New(p Parameters) Model {
+	p = clean(p)
 	m := Model{Parameters: p, grade: stat.GradeA}
 	m.Law.Workers = p.Args.Workers
 	m.Law.Fetches = positive(p.Step.Fetches, 1)

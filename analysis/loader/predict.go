@@ -73,7 +73,7 @@ func (m Model) variability(l Law) float64 {
 	if l.Workers == 0 || t.Compute <= 0 {
 		return 0
 	}
-	cv, _ := validNum(m.Parameters.Batch.CV)
+	cv, _ := m.Parameters.Batch.CV.Get()
 	varying := close2(math.Max(t.Workers, t.Shared), t.Compute) * math.Min(cv, 2)
 	mixing := 0.0
 	if l.Off > 0 && float64(l.Workers) > l.WorkerCores && t.Cores > t.Compute {

@@ -22,8 +22,8 @@ func (m *Model) fillShared() {
 		m.Known.Shared = m.Known.Build
 		return
 	}
-	alone, okAlone := valid(m.Parameters.Solo.OffCPU)
-	off, okOff := valid(m.Parameters.Batch.OffCPU)
+	alone, okAlone := m.Parameters.Solo.OffCPU.Get()
+	off, okOff := m.Parameters.Batch.OffCPU.Get()
 	n := m.inProgress()
 	if !okAlone || !okOff || n < company {
 		m.sharedUnknown()
@@ -48,7 +48,7 @@ func (m *Model) fillShared() {
 func (m *Model) sharedUnknown() {
 	m.assume("builds do not hold each other up outside the CPU (none was measured alone and in company)")
 	most := m.Law.Off
-	if t, ok := valid(m.Parameters.Step.Seconds); ok && m.Law.Workers > 0 {
+	if t, ok := m.Parameters.Step.Seconds.Get(); ok && m.Law.Workers > 0 {
 		most = math.Min(most, t.Value/m.Law.Fetches)
 	}
 	m.varyBy(0, most, 0, func(l *Law, v float64) { l.Shared = v })
@@ -57,8 +57,8 @@ func (m *Model) sharedUnknown() {
 // inProgress is the mean number of builds under way at a time (Little's law), at most W.
 func (m *Model) inProgress() float64 {
 	w := float64(m.Law.Workers)
-	wall, ok := valid(m.Parameters.Batch.Wall)
-	t, okT := valid(m.Parameters.Step.Seconds)
+	wall, ok := m.Parameters.Batch.Wall.Get()
+	t, okT := m.Parameters.Step.Seconds.Get()
 	if !ok || !okT || t.Value <= 0 {
 		return w
 	}

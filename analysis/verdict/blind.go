@@ -58,7 +58,7 @@ func (s *subject) notSteady() Verdict {
 // idleAllocated: the GPU was assigned to a job that did not use it (F78, F79). A job that trains and waits is not idle: its steps say so.
 func idleAllocated(s *subject) opinion {
 	held, ok := s.f.HeldRatio.Get()
-	if !ok || held >= 0.5 {
+	if !ok || !(held < 0.5) {
 		return opinion{}
 	}
 	return find(s.idleVerdict(fmt.Sprintf("the GPU was assigned but no process held it for %s of the time", phrase.Percent(1-held))), 1-held)
@@ -71,7 +71,7 @@ func (s *subject) idle() []Verdict {
 		return []Verdict{o.verdict}
 	}
 	resident, ok := s.f.ResidentRatio.Get()
-	if !ok || resident >= Notable {
+	if !ok || !(resident < Notable) {
 		return nil
 	}
 	v := s.idleVerdict(fmt.Sprintf("the GPU was held and had nothing to run for %s of the time", phrase.Percent(1-resident)))
@@ -91,7 +91,7 @@ func (s *subject) idleVerdict(title string) Verdict {
 // metricUntrusted: counters that contradict themselves are not read as idleness (F74–F77).
 func metricUntrusted(s *subject) opinion {
 	u, ok := s.f.Untrusted.Get()
-	if !ok || u < Notable {
+	if !ok || !(u >= Notable) {
 		return opinion{}
 	}
 	o := find(Verdict{

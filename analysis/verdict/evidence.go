@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"math"
+
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/stat"
 )
@@ -21,19 +23,22 @@ type evidence []Evidence
 
 func (e evidence) num(metric string, v loader.Num, unit, source string) evidence {
 	if n, ok := v.Get(); ok {
-		return append(e, Evidence{metric, n, unit, source})
+		return e.value(metric, n, unit, source)
 	}
 	return e
 }
 
 func (e evidence) est(metric string, v loader.Est, unit, source string) evidence {
 	if n, ok := v.Get(); ok {
-		return append(e, Evidence{metric, n.Value, unit, source})
+		return e.value(metric, n.Value, unit, source)
 	}
 	return e
 }
 
 func (e evidence) value(metric string, v float64, unit, source string) evidence {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return e
+	}
 	return append(e, Evidence{metric, v, unit, source})
 }
 

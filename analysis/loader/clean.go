@@ -1,0 +1,60 @@
+package loader
+
+import "math"
+
+// largest is the greatest number taken for a measurement: 1e15 bytes, seconds or cores are no reading of anything.
+const largest = 1e15
+
+// clean returns the parameters with every value that no measurement can have (negative, not a number, absurd) made unknown, so
+// that nothing further on needs to ask.
+func clean(p Parameters) Parameters {
+	s, b, h, e, d := &p.Step, &p.Batch, &p.Host, &p.Epoch, &p.Device
+	for _, v := range []*Est{&s.Seconds, &s.Wait, &s.Exposed, &s.Cached, &s.Copy, &b.Wall, &b.CPU, &b.OffCPU, &p.Solo.Wall, &p.Solo.OffCPU, &e.Seconds} {
+		cleanEst(v)
+	}
+	for _, v := range []*Num{
+		&s.Interference, &s.MainCPU, &s.Fetches, &s.Handoff, &s.HandoffFloor,
+		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors,
+		&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &h.Busy, &h.Foreign, &h.WorkerRunQueue, &h.Throttled,
+		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Launches,
+	} {
+		cleanNum(v)
+	}
+	for _, v := range []*Num{&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &s.Fetches} {
+		if n, ok := v.Get(); ok && n < 1e-3 {
+			*v = missing("a number of cores or fetches cannot be 0")
+		}
+	}
+	p.Args.Workers = max(0, min(p.Args.Workers, maxWorkers))
+	p.Host.Ranks = max(p.Host.Ranks, 1)
+	return p
+}
+
+func cleanNum(v *Num) {
+	if n, ok := v.Get(); ok && !(n >= 0 && n <= largest) {
+		*v = missing("what was recorded is no measurement")
+	}
+}
+
+// cleanEst also puts an interval right that does not hold its value.
+func cleanEst(v *Est) {
+	e, ok := v.Get()
+	if !ok {
+		return
+	}
+	if !(e.Value >= 0 && e.Value <= largest) {
+		*v = Est{}
+		return
+	}
+	e.Low = clamp(e.Low, 0, e.Value, e.Value)
+	e.High = clamp(e.High, e.Value, largest, e.Value)
+	*v = someEst(e)
+}
+
+// clamp keeps v between two bounds; what is not a number becomes the fallback.
+func clamp(v, low, high, fallback float64) float64 {
+	if math.IsNaN(v) {
+		return fallback
+	}
+	return math.Max(low, math.Min(high, v))
+}
