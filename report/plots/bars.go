@@ -82,37 +82,61 @@ func Anatomy(name string, list []view.Anatomy) Figure {
 	if len(shown) == 0 {
 		return Figure{}
 	}
-	const width, row = 820, 84
-	n := len(shown)
-	return Figure{Name: name, Alt: anatomyAlt(shown), Width: width, Height: vg.Length(n * row), draw: func(p *pen) {
-		for i, a := range shown {
-			p.anatomy(a, vg.Length((n-i)*row), width)
+	const width = 590
+	height := vg.Length(0)
+	for _, a := range shown {
+		height += anatomyHeight(a, width)
+	}
+	return Figure{Name: name, Alt: anatomyAlt(shown), Width: width, Height: height, draw: func(p *pen) {
+		top := height
+		for _, a := range shown {
+			p.anatomy(a, top, width)
+			top -= anatomyHeight(a, width)
 		}
 	}}
 }
 
+const keyLine = 19
+
+func anatomyHeight(a view.Anatomy, width vg.Length) vg.Length {
+	lines := 0
+	for _, k := range keyOf(a, width) {
+		lines = max(lines, k.line+1)
+	}
+	return vg.Length(58 + lines*keyLine)
+}
+
 func (p *pen) anatomy(a view.Anatomy, top, width vg.Length) {
-	p.text(bold(left(normal, ink)), 0, top-10, fit(bold(left(normal, ink)), a.Name+", "+a.Whole.Text, width))
-	x, y := vg.Length(0), top-36
+	p.text(bold(left(normal, ink)), 0, top-9, fit(bold(left(normal, ink)), a.Name+", "+a.Whole.WithRange(), width))
+	x, y := vg.Length(0), top-34
 	p.box(track, 0, y-12, width, y+12)
 	whole := a.Whole.Value
 	for _, part := range a.Parts {
-		w := width * vg.Length(between(part.Value/whole, 0, 1))
-		if x+w > width {
-			w = width - x
-		}
+		w := min(width*vg.Length(between(part.Value/whole, 0, 1)), width-x)
 		if w > 0 {
 			p.box(partRole(part.ID), x, y-12, x+w, y+12)
 			p.stroke(paper, 1, nil, vg.Point{X: x + w, Y: y - 12}, vg.Point{X: x + w, Y: y + 12})
 		}
 		x += w
 	}
-	p.key(a, top-66, width)
+	for _, k := range keyOf(a, width) {
+		ky := y - 27 - vg.Length(k.line*keyLine)
+		p.box(partRole(k.id), k.x, ky-5, k.x+10, ky+5)
+		p.text(left(small, ink), k.x+14, ky, k.words)
+	}
 }
 
-// key names the parts in a line: a square, the name, the number.
-func (p *pen) key(a view.Anatomy, y, width vg.Length) {
-	x := vg.Length(0)
+// placed is the name and number of a part, and where it stands below its bar.
+type placed struct {
+	id, words string
+	x         vg.Length
+	line      int
+}
+
+// keyOf places the names of the parts, in as many lines as they need.
+func keyOf(a view.Anatomy, width vg.Length) []placed {
+	var out []placed
+	x, line := vg.Length(0), 0
 	for _, part := range a.Parts {
 		words := part.Name + " " + part.Text
 		if part.Known {
@@ -121,14 +145,15 @@ func (p *pen) key(a view.Anatomy, y, width vg.Length) {
 		if part.Known && part.Note != "" {
 			words += " (" + part.Note + ")"
 		}
-		w := widthOf(left(small, ink), words)
-		if x+14+w > width {
-			return
+		words = fit(left(small, ink), words, width-14)
+		w := 14 + widthOf(left(small, ink), words)
+		if x > 0 && x+w > width {
+			x, line = 0, line+1
 		}
-		p.box(partRole(part.ID), x, y-5, x+10, y+5)
-		p.text(left(small, ink), x+14, y, words)
-		x += 14 + w + 18
+		out = append(out, placed{part.ID, words, x, line})
+		x += w + 16
 	}
+	return out
 }
 
 func anatomyAlt(list []view.Anatomy) string {

@@ -15,18 +15,21 @@ func Fixes(v view.View) Figure {
 	if len(rows) == 0 || !v.Step.Whole.Known {
 		return Figure{}
 	}
-	const width, row, foot = 820, 30, 40
+	const width, row, head, foot = 820, 30, 22, 24
 	n := len(rows)
 	longest := v.Step.Whole.Value
 	for _, f := range rows {
 		longest = max(longest, f.To.High)
 	}
-	return Figure{Name: "fixes", Alt: fixesAlt(v, rows), Width: width, Height: vg.Length(n*row + foot), draw: func(p *pen) {
+	return Figure{Name: "fixes", Alt: fixesAlt(v, rows), Width: width, Height: vg.Length(head + n*row + foot), draw: func(p *pen) {
 		c := fixChart{pen: p, left: 270, right: width - 150, longest: longest * 1.02}
-		c.reference(v, vg.Length(n*row), foot)
+		c.text(right(small, muted), c.right+70, vg.Length(foot+n*row+11), "step after it")
+		c.text(right(small, muted), c.right+146, vg.Length(foot+n*row+11), "saved")
+		c.floor(v, vg.Length(n*row), foot)
 		for i, f := range rows {
 			c.fix(f, vg.Length(foot+(n-i)*row-row/2))
 		}
+		c.key(rows, foot/2-2)
 	}}
 }
 
@@ -52,8 +55,8 @@ func (c fixChart) x(seconds float64) vg.Length {
 
 func (c fixChart) fix(f view.Fix, y vg.Length) {
 	const half = 8
-	words := f.Position + "  " + f.Title
-	c.text(left(normal, ink), 0, y, fit(left(normal, ink), words, c.left-12))
+	c.text(right(normal, muted), 14, y, f.Position)
+	c.text(left(normal, ink), 22, y, fit(left(normal, ink), f.Title, c.left-34))
 	c.box(working, c.left, y-half, c.x(f.To.Value), y+half)
 	if f.To.Range != "" {
 		c.whisker(c.x(f.To.Low), c.x(f.To.High), y, 5)
@@ -74,20 +77,33 @@ func minusOf(f view.Fix) string {
 	return "−" + f.Saved.Text
 }
 
-// reference draws today's step and the floor as lines, named below.
-func (c fixChart) reference(v view.View, height, foot vg.Length) {
-	line := func(x vg.Length, r role, words string, y vg.Length) {
-		c.stroke(r, 1.2, []vg.Length{4, 3}, vg.Point{X: x, Y: foot - 4}, vg.Point{X: x, Y: foot + height})
-		s := mid(small, muted)
-		if x+widthOf(s, words)/2 > c.right+140 {
-			s = right(small, muted)
-		}
-		c.text(s, x, y, words)
-	}
-	line(c.x(v.Step.Whole.Value), waiting, "today "+v.Step.Whole.Text, foot-12)
+// floor draws today's step and the step on batches in memory as lines, named above.
+func (c fixChart) floor(v view.View, height, foot vg.Length) {
+	today := c.x(v.Step.Whole.Value)
+	c.dashed(waiting, today, foot, height, "today "+v.Step.Whole.Text)
 	for _, l := range v.Test.Legs {
-		if l.ID == "host-cached" && l.Step.Known {
-			line(c.x(l.Step.Value), muted, l.Name+" "+l.Step.Text, foot-28)
+		if at := c.x(l.Step.Value); l.ID == "host-cached" && l.Step.Known && today-at > 190 {
+			c.dashed(muted, at, foot, height, l.Name+" "+l.Step.Text)
+		}
+	}
+}
+
+func (c fixChart) dashed(r role, x, foot, height vg.Length, words string) {
+	c.stroke(r, 1.2, []vg.Length{4, 3}, vg.Point{X: x, Y: foot}, vg.Point{X: x, Y: foot + height + 4})
+	s := mid(small, muted)
+	if half := widthOf(s, words) / 2; x+half > c.right+6 {
+		x = c.right + 6 - half
+	}
+	c.text(s, x, foot+height+11, words)
+}
+
+// key explains the mark of a measured fix, where there is one.
+func (c fixChart) key(rows []view.Fix, y vg.Length) {
+	for _, f := range rows {
+		if f.Tried {
+			c.stroke(waiting, 3, nil, vg.Point{X: c.left + 1.5, Y: y - 6}, vg.Point{X: c.left + 1.5, Y: y + 6})
+			c.text(left(small, muted), c.left+9, y, "measured in this run")
+			return
 		}
 	}
 }

@@ -30,7 +30,7 @@ func Timeline(t view.Timeline) Figure {
 	}}
 }
 
-const timelineWidth, panelHeight = 1160, 204
+const timelineWidth, panelHeight = 1224, 204
 
 // chart is the plot of one panel: time to the right, shares up.
 func chart(panel view.Panel) *plot.Plot {

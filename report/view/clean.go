@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -73,7 +74,16 @@ func clip(s string, max int) string {
 
 func cleanName(s string) string { return Clean(s, nameRunes) }
 
-func cleanProse(s string) string { return Clean(s, proseRunes) }
+func cleanProse(s string) string { return tie(Clean(s, proseRunes)) }
+
+// measures finds a number and its unit inside a sentence.
+var measures = regexp.MustCompile(`(\d) (%|[nµm]?s|min|h|[KMGT]?i?B|cores?|workers?|ranks?|GPUs?|steps?)\b`)
+
+// tie joins the numbers of a sentence to their units, so that no line breaks between them.
+func tie(s string) string {
+	s = strings.ReplaceAll(s, " %", nbsp+"%")
+	return measures.ReplaceAllString(s, "$1"+nbsp+"$2")
+}
 
 // sentence cleans prose and makes it end as a sentence does.
 func sentence(s string) string {

@@ -38,13 +38,9 @@ func causes(all []Finding) []Finding {
 	return out
 }
 
-// shortFinding is a finding in one line: its title, its size and how sure it is.
+// shortFinding is a finding in one line: its title, which names its size, and how sure it is.
 func shortFinding(f Finding) string {
-	s := upper(strings.TrimSuffix(f.Title, ".")) + " ("
-	if f.Share.Known {
-		s += f.Share.Text + " " + f.ShareOf + ", "
-	}
-	return s + "confidence " + f.Confidence.Text + ")."
+	return upper(strings.TrimSuffix(f.Title, ".")) + " (confidence " + f.Confidence.Text + ")."
 }
 
 // inUnit writes a number of evidence in its unit.

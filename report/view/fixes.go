@@ -65,13 +65,16 @@ func fixes(r *analysis.Result) Fixes {
 	return f
 }
 
+// gpuHourStyle writes GPU-hours of a day with one decimal, so that a column of them aligns.
+var gpuHourStyle = style{func(float64) int { return 1 }, decimal, nbsp + "GPU-hours", 1}
+
 func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
 	p := x.Predicted
 	f := Fix{
 		ID: cleanName(x.ID), Position: count(x.Position), Title: Clean(x.Title, 2*nameRunes), From: estimate(r.Step.MeanSeconds, st),
 		To: estimate(p.StepSeconds, st), Saved: estimate(p.StepSavedShare, percentStyle), Wait: change(p.WaitRemovedShare),
 		Measured: estimate(x.Measured, percentStyle), Tried: x.Measured.IsKnown(), Epoch: seconds(p.EpochSeconds),
-		GPUHours: scaled(p.GPUHoursPerDay, hourScales), Effort: cleanProse(x.Effort), How: upper(sentence(x.How)), Needs: sentence(x.Needs),
+		GPUHours: ratio(p.GPUHoursPerDay, gpuHourStyle), Effort: cleanProse(x.Effort), How: upper(sentence(x.How)), Needs: sentence(x.Needs),
 	}
 	for _, a := range x.Assumes {
 		f.Assumes = append(f.Assumes, sentence(a))
@@ -133,7 +136,16 @@ func planNames(id string, list []analysis.Fix) (label, title string) {
 	return cleanName(id), cleanName(id)
 }
 
+// limits are the words for what binds a step; the ids are those of the loader model.
+var limits = map[string]string{
+	"compute": "compute-bound", "cores": "limited by CPU cores", "workers": "limited by the number of workers", "shared": "limited by what workers share",
+	"main": "limited by the training process",
+}
+
 func then(bottleneck string) string {
+	if words, ok := limits[bottleneck]; ok {
+		return "then " + words
+	}
 	if b := cleanName(bottleneck); b != "" {
 		return "then " + b
 	}

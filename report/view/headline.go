@@ -35,21 +35,35 @@ var leads = map[string]string{
 // dataFindings are the verdicts whose headline is the data wait itself.
 var dataFindings = map[string]bool{
 	"too-few-workers": true, "cpu-capped": true, "thread-oversubscription": true, "cpu-transform": true, "storage-latency": true,
-	"storage-bandwidth": true, "serial-read": true, "read-amplification": true, "cold-cache": true, "cache-thrash": true,
+	"data-wait": true, "storage-bandwidth": true, "serial-read": true, "read-amplification": true, "cold-cache": true, "cache-thrash": true,
 	"starved-workers": true, "slow-tail": true, "hand-off": true,
 }
 
 // headline is the verdict in a few words and its size in a sentence or two.
 func headline(r *analysis.Result) Headline {
 	if len(r.Verdicts) == 0 {
-		return Headline{"No finding", sizes(r, withDoubt), sizes(r, bare)}
+		return sized("No finding", r)
 	}
 	top := r.Verdicts[0]
 	if blind(top.ID) {
 		text := upper(sentence(top.Title))
-		return Headline{lead(r, top.ID), text, text}
+		return Headline{lead(r, top.ID), text, text, []Piece{{text, false}}}
 	}
-	return Headline{lead(r, top.ID), sizes(r, withDoubt), sizes(r, bare)}
+	return sized(lead(r, top.ID), r)
+}
+
+// aside stands before and after an interval while a headline is put together. Clean lets no such character through.
+const aside = "\ue000"
+
+func sized(lead string, r *analysis.Result) Headline {
+	marked := sizes(r, withDoubt)
+	h := Headline{Lead: lead, Text: strings.ReplaceAll(marked, aside, ""), Plain: sizes(r, bare)}
+	for i, s := range strings.Split(marked, aside) {
+		if s != "" {
+			h.Pieces = append(h.Pieces, Piece{s, i%2 == 1})
+		}
+	}
+	return h
 }
 
 // blind reports that a verdict is about the measurement, so that sizes would say nothing.
@@ -200,7 +214,7 @@ func doubt(q Quantity) string {
 		parts = append(parts, "95"+nbsp+"% interval "+q.Span)
 	}
 	if q.Grade != "" {
-		parts = append(parts, "grade "+q.Grade)
+		parts = append(parts, "grade"+nbsp+q.Grade)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -211,7 +225,7 @@ func withDoubt(q Quantity) string {
 	if d == "" {
 		return q.Text
 	}
-	return q.Text + " (" + d + ")"
+	return q.Text + " " + aside + "(" + d + ")" + aside
 }
 
 func conclusion(b *analysis.Baseline) string {

@@ -60,9 +60,16 @@ type Banner struct {
 
 // Headline is the verdict: a few words, and the sentences that give its size.
 type Headline struct {
-	Lead  string
-	Text  string // each number with its interval and grade
-	Plain string // the same without them, for a title
+	Lead   string
+	Text   string  // each number with its interval and grade
+	Plain  string  // the same without them, for a title
+	Pieces []Piece // Text, cut where a renderer may want to write smaller
+}
+
+// Piece is a part of a sentence; Aside marks an interval and grade in parentheses.
+type Piece struct {
+	Text  string
+	Aside bool
 }
 
 // Finding is one verdict with its evidence.
