@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
+	"github.com/datawait/datawait/analysis/loader"
 )
 
 // vectorizeCollate makes collate cheaper: 40 ms of Python per batch against 4 ms with arrays (scenario S10; F40, F42).
@@ -32,8 +33,8 @@ const manyTensors = 16
 // packBatch hands over few tensors: the same bytes as 4 objects instead of 114 went from 203 to 427 images a second (F51).
 func packBatch(j *job, s state) proposal {
 	n := j.p.Batch.Tensors.Or(0)
-	floor, ok := j.p.Step.HandoffFloor.Get()
-	if n < manyTensors || !ok || s.law.Handoff <= floor {
+	floor := j.p.Step.HandoffFloor.Or(loader.TypicalHandoff)
+	if n < manyTensors || s.law.Handoff <= floor {
 		return proposal{}
 	}
 	pack := func(part float64) func(*state) {

@@ -25,9 +25,25 @@ func clean(p Parameters) Parameters {
 			*v = missing("a number of cores or fetches cannot be 0")
 		}
 	}
+	p.Host.Affinity = h.affinity()
 	p.Args.Workers = max(0, min(p.Args.Workers, maxWorkers))
 	p.Host.Ranks = max(p.Host.Ranks, 1)
 	return p
+}
+
+// affinity is what the workers' affinity leaves them. Where only the least of all limits was recorded, and it lies below those on
+// the whole job, affinity is what is left to explain it.
+func (h *Cores) affinity() Num {
+	usable, ok := h.Usable.Get()
+	if !ok || h.Affinity.IsKnown() {
+		return h.Affinity
+	}
+	inf := math.Inf(1)
+	job := min(h.Quota.Or(inf), h.Cpuset.Or(inf), h.Online.Or(inf))
+	if math.IsInf(job, 1) || usable >= 0.95*job {
+		return h.Affinity
+	}
+	return some(usable)
 }
 
 func cleanNum(v *Num) {

@@ -161,6 +161,7 @@ func TestVariants(t *testing.T) {
 			func(_ *Facts, p *loader.Parameters) {
 				p.Host.Quota, p.Host.Cpuset, p.Host.Throttled = unit.Some(4.0), loader.Num{}, unit.Some(0.95)
 			}, []string{CPUCapped, CPUTransform}},
+		{"affinity seen only in the least of all limits", scenario.S09(2), func(_ *Facts, p *loader.Parameters) { p.Host.Affinity = loader.Num{} }, []string{CPUCapped, CPUTransform}},
 		{"32 threads per worker (S07)", scenario.Job{W: 2, K: 2, Burn: 0.139, Device: 0.01, Floor: 0.001, Solo: true},
 			func(_ *Facts, p *loader.Parameters) {
 				p.Batch.CPU, p.Batch.ProcessCPU, p.Solo.OffCPU, p.Solo.Wall = exact(0.07), unit.Some(0.139), exact(0), loader.Est{}

@@ -82,8 +82,8 @@ func exposedCopy(s *subject) opinion {
 // handOff: batches are ready and next() still takes long (F51, F54; F38).
 func handOff(s *subject) opinion {
 	h, ok := s.p.Step.Handoff.Get()
-	floor, okFloor := s.p.Step.HandoffFloor.Get()
-	if !s.judge || !ok || !okFloor || s.l.Workers == 0 {
+	floor := s.p.Step.HandoffFloor.Or(loader.TypicalHandoff)
+	if !s.judge || !ok || s.l.Workers == 0 {
 		return opinion{}
 	}
 	share := s.share(s.l.Fetches * (s.l.Handoff - floor))
