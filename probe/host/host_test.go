@@ -253,3 +253,19 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("%+v, want 100 bytes/s", got[3].Device())
 	}
 }
+
+func TestUsage(t *testing.T) {
+	f := newFixture(t, nil)
+	f.process(proc{pid: 9, start: 1, comm: "datawait", user: 3, system: 4, pages: 2})
+	cpu, rss, err := UsageOf(f.fs, "9")
+	if cpu != 70e6 || rss != 2*pageSize || err != nil {
+		t.Errorf("%d ns, %d bytes, %v", cpu, rss, err)
+	}
+	f.process(proc{pid: 9, start: 1, comm: "datawait", state: "Z"})
+	if _, _, err := UsageOf(f.fs, "9"); err == nil {
+		t.Error("a process that ended has a usage")
+	}
+	if cpu, rss, err := UsageOf(Local(), "self"); err != nil || cpu == unknown || rss < 1<<20 {
+		t.Errorf("this process: %d ns, %d bytes, %v", cpu, rss, err)
+	}
+}

@@ -71,7 +71,7 @@ func (h *Host) sampleProcess(m *member) {
 		CPU:      cores(growth(cur.own, before.own), w),
 		System:   cores(growth(cur.system, before.system), w),
 		RunQueue: perSecond(queue, w) / 1e9,
-		RSS:      m.resident(),
+		RSS:      m.stat.resident(),
 		Threads:  known32(m.stat.threads),
 		Read:     perSecond(growth(cur.read, before.read), w),
 		Received: perSecond(growth(cur.received, before.received), growth(cur.receivedAt, before.receivedAt)),
@@ -80,11 +80,11 @@ func (h *Host) sampleProcess(m *member) {
 }
 
 // resident returns the memory a process has in RAM, shared pages included, in bytes.
-func (m *member) resident() uint64 {
-	if m.stat.rss > unknown/pageSize {
+func (s processStat) resident() uint64 {
+	if s.rss > unknown/pageSize {
 		return unknown
 	}
-	return m.stat.rss * pageSize
+	return s.rss * pageSize
 }
 
 // readBytes returns what a process read from block devices. The file shows itself to whoever may trace the process.

@@ -2,28 +2,23 @@ package host
 
 import "fmt"
 
-// Usage is what one process of datawait itself costs.
-type Usage struct {
-	CPU uint64 // ns since it started
-	RSS uint64 // bytes in RAM
-}
-
-// UsageOf reads what a process uses: "self", or the agent's child by its pid. CPU comes in steps of 10 ms.
-func UsageOf(fs FS, process string) (Usage, error) {
+// UsageOf reads what one process of datawait itself costs: "self", or the agent's child by its pid. cpu is its CPU time in ns
+// since it started, in steps of 10 ms; rss the bytes it has in RAM.
+func UsageOf(fs FS, process string) (cpu, rss uint64, err error) {
 	b, err := newFiles(fs).read(fs.Proc + "/" + process + "/stat")
 	if err != nil {
-		return Usage{}, err
+		return unknown, unknown, err
 	}
 	s, err := parseProcessStat(b)
 	if err != nil {
-		return Usage{}, err
+		return unknown, unknown, err
 	}
 	if s.ended() {
-		return Usage{}, fmt.Errorf("reading what process %s uses: it ended", process)
+		return unknown, unknown, fmt.Errorf("reading what process %s uses: it ended", process)
 	}
-	u := Usage{CPU: unknown, RSS: (&member{stat: s}).resident()}
-	if own := s.own(); own < unknown/nanosPerTick {
-		u.CPU = own * nanosPerTick
+	cpu = s.own()
+	if cpu > unknown/nanosPerTick {
+		return unknown, s.resident(), nil
 	}
-	return u, nil
+	return cpu * nanosPerTick, s.resident(), nil
 }
