@@ -112,7 +112,7 @@ func BenchmarkRingDrain(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r.Finish(func(records []Record) error { n += len(records); return nil })
+		finish(r)(func(records []Record) error { n += len(records); return nil })
 		r.Close()
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Mrecords/s")

@@ -51,7 +51,9 @@ func (p *PipeWriter) Records(id StreamID, records []Record) error {
 }
 
 // Note writes the note.
-func (p *PipeWriter) Note(id StreamID, note json.RawMessage) error { return p.frame(FrameNote, id, note) }
+func (p *PipeWriter) Note(id StreamID, note json.RawMessage) error {
+	return p.frame(FrameNote, id, note)
+}
 
 func (p *PipeWriter) frame(t FrameType, id StreamID, body []byte) error {
 	if id == 0 || id > p.streams {
@@ -82,7 +84,9 @@ type PipeReader struct {
 }
 
 // NewPipeReader returns a reader; it waits for nothing yet.
-func NewPipeReader(r io.Reader) *PipeReader { return &PipeReader{r: bufio.NewReaderSize(r, frameBytes)} }
+func NewPipeReader(r io.Reader) *PipeReader {
+	return &PipeReader{r: bufio.NewReaderSize(r, frameBytes)}
+}
 
 // Next waits for one frame. io.EOF means that the other end closed the pipe between two frames.
 func (p *PipeReader) Next() (PipeFrame, error) {

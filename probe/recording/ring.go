@@ -119,26 +119,13 @@ func (r *Ring) Header() (RingHeader, error) {
 	return h, nil
 }
 
-// headerTries bounds how often header looks for two equal readings.
-const headerTries = 8
-
-// header reads the fields until two readings agree: a store into the mapped page may be seen half done.
 func (r *Ring) header() (RingHeader, error) {
 	if err := r.acquire(); err != nil {
 		return RingHeader{}, err
 	}
-	var b, again [ringFixed]byte
+	var b [ringFixed]byte
 	if err := readFull(r.f, b[:], 0); err != nil {
 		return RingHeader{}, err
-	}
-	for range headerTries {
-		if err := readFull(r.f, again[:], 0); err != nil {
-			return RingHeader{}, err
-		}
-		if b == again {
-			break
-		}
-		b = again
 	}
 	h, err := ParseRingHeader(b[:])
 	if err == nil && r.capacity != 0 && uint64(h.Capacity) != r.capacity {
@@ -147,12 +134,8 @@ func (r *Ring) header() (RingHeader, error) {
 	return h, err
 }
 
-// Notes returns the notes written since the last call, the declaration left out.
-func (r *Ring) Notes() ([]json.RawMessage, error) {
-	h, err := r.Header()
-	if err != nil {
-		return nil, err
-	}
+// Notes returns the notes written between the last call and the reading of h, the declaration left out.
+func (r *Ring) Notes(h RingHeader) ([]json.RawMessage, error) {
 	lines, err := r.lines(h)
 	if err != nil {
 		return nil, fmt.Errorf("reading notes of ring %s: %w", r.path, err)
@@ -174,6 +157,9 @@ func (r *Ring) lines(h RingHeader) (lines [][]byte, err error) {
 	used := min(h.NoteBytes, RingMaxNotes)
 	if used <= r.noteAt {
 		return nil, nil
+	}
+	if err := r.acquire(); err != nil {
+		return nil, err
 	}
 	b := make([]byte, used-r.noteAt)
 	if err := readFull(r.f, b, RingNotesAt+int64(r.noteAt)); err != nil {

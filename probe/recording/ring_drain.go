@@ -10,37 +10,58 @@ import (
 	"sync"
 )
 
-// Drain visits the records written since the last call, oldest first. The slice is valid only during the call. An error of
-// visit ends the drain; the records it was shown count as taken.
-func (r *Ring) Drain(visit func([]Record) error) error { return r.drain(true, visit) }
+// Drain visits the records written between the last call and the reading of h, oldest first. The slice is valid only during
+// the call. An error of visit ends the drain; the records it was shown count as taken.
+func (r *Ring) Drain(h RingHeader, visit func([]Record) error) error { return r.drain(h, true, visit) }
 
 // Finish is Drain after the process has ended: no slot is under the pen any more, so none is given up for safety.
-func (r *Ring) Finish(visit func([]Record) error) error { return r.drain(false, visit) }
+func (r *Ring) Finish(h RingHeader, visit func([]Record) error) error {
+	return r.drain(h, false, visit)
+}
 
 // chunkRecords is how much of a ring is read at once: 64 KiB.
 const chunkRecords = 1024
 
 var chunks = sync.Pool{New: func() any { return new([chunkRecords]Record) }}
 
-func (r *Ring) drain(live bool, visit func([]Record) error) error {
-	h, err := r.Header()
+func (r *Ring) drain(h RingHeader, live bool, visit func([]Record) error) error {
+	if h.Head+1 == r.next {
+		return nil
+	}
+	if err := r.acquire(); err != nil {
+		return fmt.Errorf("draining ring %s: %w", r.path, err)
+	}
+	head, err := r.confirm(h.Head, live)
 	if err != nil {
 		return err
 	}
-	if h.Head+1 < r.next {
-		return fmt.Errorf("draining ring %s: head went back from %d to %d: %w", r.path, r.next-1, h.Head, ErrNotRing)
-	}
 	chunk := chunks.Get().(*[chunkRecords]Record)
 	defer chunks.Put(chunk)
-	r.skipTo(r.oldestSafe(h.Head, live))
-	for r.next <= h.Head {
-		n := min(h.Head-r.next+1, chunkRecords, r.capacity-r.slot(r.next))
-		more, err := r.drainChunk(chunk[:n], h.Head, live, visit)
+	for r.next <= head {
+		n := min(head-r.next+1, chunkRecords, r.capacity-r.slot(r.next))
+		more, err := r.drainChunk(chunk[:n], head, live, visit)
 		if err != nil || !more {
 			return err
 		}
 	}
 	return nil
+}
+
+// confirm gives up the records that were overwritten when the head stood at head. A head that says so, or that went back, is
+// read once more: a store into the mapped page might have been seen half done.
+func (r *Ring) confirm(head uint64, live bool) (uint64, error) {
+	if head+1 >= r.next && r.oldestSafe(head, live) <= r.next {
+		return head, nil
+	}
+	h, err := r.Header()
+	if err != nil {
+		return 0, err
+	}
+	if h.Head+1 < r.next {
+		return 0, fmt.Errorf("draining ring %s: head went back from %d to %d: %w", r.path, r.next-1, h.Head, ErrNotRing)
+	}
+	r.skipTo(r.oldestSafe(h.Head, live))
+	return h.Head, nil
 }
 
 // slot returns where record number n stands.
@@ -73,12 +94,18 @@ func (r *Ring) drainChunk(chunk []Record, head uint64, live bool, visit func([]R
 	if err := readFull(r.f, bytesOf(chunk), at); err != nil {
 		return false, fmt.Errorf("draining ring %s: %w", r.path, err)
 	}
-	now, err := r.Header()
+	h, err := r.Header()
 	if err != nil {
 		return false, err
 	}
-	r.skipTo(min(r.oldestSafe(now.Head, live), first+uint64(len(chunk))))
-	return r.visitChunk(chunk, first, head, live, visit)
+	now, err := r.confirm(h.Head, live)
+	if err != nil {
+		return false, err
+	}
+	written := now + 1 - min(now+1, first) // fewer than the chunk only if head was seen half written
+	chunk = chunk[:min(uint64(len(chunk)), written)]
+	more, err = r.visitChunk(chunk, first, head, live, visit)
+	return more && now >= head, err
 }
 
 // visitChunk visits the runs of whole records in the chunk, whose first record has number first.

@@ -107,10 +107,10 @@ func TestARingThatChangesUnderTheReader(t *testing.T) {
 		path, w := newRing(t, 16)
 		writeNumbers(t, w, 1, 3)
 		r, _ := OpenRing(path)
-		collect(t, r.Drain)
+		collect(t, drain(r))
 		writeNumbers(t, w, 4, 5)
 		c.change(path, w)
-		if err := r.Drain(func([]Record) error { return nil }); !errors.Is(err, ErrNotRing) {
+		if err := drain(r)(func([]Record) error { return nil }); !errors.Is(err, ErrNotRing) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -180,18 +180,18 @@ func drainBoth(t *testing.T, r *Ring, live bool) {
 		t.Fatal(err)
 	}
 	if live {
-		if err := r.Drain(count); err != nil {
+		if err := drain(r)(count); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Finish(count); err != nil {
+	if err := finish(r)(count); err != nil {
 		t.Fatal(err)
 	}
 	if seen+r.Lost()+r.Torn() != h.Head {
 		t.Fatalf("%d seen + %d lost + %d torn is not %d", seen, r.Lost(), r.Torn(), h.Head)
 	}
 	var n Notes
-	notes, err := r.Notes()
+	notes, err := r.Notes(headerOf(t, r))
 	if err != nil {
 		t.Fatal(err)
 	}

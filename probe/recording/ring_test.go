@@ -36,6 +36,36 @@ func writeNumbers(t testing.TB, w *RingWriter, from, to uint64) {
 	}
 }
 
+// drain and finish read the header first, as every caller does.
+func drain(r *Ring) func(func([]Record) error) error {
+	return func(visit func([]Record) error) error {
+		h, err := r.Header()
+		if err != nil {
+			return err
+		}
+		return r.Drain(h, visit)
+	}
+}
+
+func finish(r *Ring) func(func([]Record) error) error {
+	return func(visit func([]Record) error) error {
+		h, err := r.Header()
+		if err != nil {
+			return err
+		}
+		return r.Finish(h, visit)
+	}
+}
+
+func headerOf(t testing.TB, r *Ring) RingHeader {
+	t.Helper()
+	h, err := r.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // collect drains and returns the numbers of the records, checking that each is what was written under that number.
 func collect(t testing.TB, drain func(func([]Record) error) error) (numbers []uint64) {
 	t.Helper()
@@ -85,7 +115,7 @@ func TestRingVector(t *testing.T) {
 	}
 	defer r.Close()
 	var got []string
-	err = r.Finish(func(records []Record) error {
+	err = finish(r)(func(records []Record) error {
 		for i := range records {
 			got = append(got, hex.EncodeToString(records[i][:]))
 		}
@@ -99,7 +129,7 @@ func TestRingVector(t *testing.T) {
 			t.Errorf("record %d is\n%s, want\n%s", i, got[i], v.Records[i])
 		}
 	}
-	notes, err := r.Notes()
+	notes, err := r.Notes(headerOf(t, r))
 	if err != nil || len(notes) != 1 || string(notes[0]) != v.Notes[1] {
 		t.Errorf("notes %q, %v", notes, err)
 	}
@@ -139,14 +169,14 @@ func TestDrainFollowsTheHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := collect(t, r.Drain); len(got) != 0 {
+	if got := collect(t, drain(r)); len(got) != 0 {
 		t.Fatalf("empty ring gave %v", got)
 	}
 	writeNumbers(t, w, 1, 5)
-	expectRange(t, collect(t, r.Drain), 1, 5)
+	expectRange(t, collect(t, drain(r)), 1, 5)
 	writeNumbers(t, w, 6, 18) // wraps, laps nobody
 	r.Release()
-	expectRange(t, collect(t, r.Drain), 6, 18)
+	expectRange(t, collect(t, drain(r)), 6, 18)
 	if r.Lost() != 0 || r.Torn() != 0 {
 		t.Errorf("lost %d, torn %d", r.Lost(), r.Torn())
 	}
@@ -160,12 +190,12 @@ func TestAnOverrunIsCounted(t *testing.T) {
 	path, w := newRing(t, 4)
 	writeNumbers(t, w, 1, 10)
 	live, _ := OpenRing(path)
-	expectRange(t, collect(t, live.Drain), 8, 10)
+	expectRange(t, collect(t, drain(live)), 8, 10)
 	if live.Lost() != 7 {
 		t.Errorf("live: lost %d, want 7", live.Lost())
 	}
 	dead, _ := OpenRing(path)
-	expectRange(t, collect(t, dead.Finish), 7, 10)
+	expectRange(t, collect(t, finish(dead)), 7, 10)
 	if dead.Lost() != 6 {
 		t.Errorf("finished: lost %d, want 6", dead.Lost())
 	}
@@ -181,17 +211,17 @@ func TestATornRecordNearTheHeadGetsASecondLook(t *testing.T) {
 	at := int64(RingHeaderBytes + 2*Size)
 	w.f.WriteAt(torn[:], at)
 	r, _ := OpenRing(path)
-	expectRange(t, collect(t, r.Drain), 1, 2)
+	expectRange(t, collect(t, drain(r)), 1, 2)
 	w.f.WriteAt(whole[:], at)
-	expectRange(t, collect(t, r.Drain), 3, 5)
+	expectRange(t, collect(t, drain(r)), 3, 5)
 	if r.Torn() != 0 {
 		t.Errorf("torn %d, want 0: it was whole at the second look", r.Torn())
 	}
 
 	w.f.WriteAt(torn[:], at)
 	again, _ := OpenRing(path)
-	expectRange(t, collect(t, again.Drain), 1, 2)
-	expectRange(t, collect(t, again.Drain), 4, 5)
+	expectRange(t, collect(t, drain(again)), 1, 2)
+	expectRange(t, collect(t, drain(again)), 4, 5)
 	if again.Torn() != 1 {
 		t.Errorf("torn %d, want 1", again.Torn())
 	}
@@ -202,7 +232,7 @@ func TestAnErrorOfTheVisitorEndsTheDrain(t *testing.T) {
 	writeNumbers(t, w, 1, 5)
 	r, _ := OpenRing(path)
 	stop := errors.New("stop")
-	if err := r.Drain(func([]Record) error { return stop }); err != stop {
+	if err := drain(r)(func([]Record) error { return stop }); err != stop {
 		t.Errorf("Drain returned %v", err)
 	}
 }
@@ -238,9 +268,9 @@ func TestDrainBesideAWriter(t *testing.T) {
 			running = false
 		default:
 		}
-		seen += uint64(len(collect(t, r.Drain)))
+		seen += uint64(len(collect(t, drain(r))))
 	}
-	seen += uint64(len(collect(t, r.Finish)))
+	seen += uint64(len(collect(t, finish(r))))
 	if seen+r.Lost()+r.Torn() != total {
 		t.Errorf("%d seen + %d lost + %d torn is not %d", seen, r.Lost(), r.Torn(), total)
 	}
@@ -254,7 +284,7 @@ func TestRingNotes(t *testing.T) {
 		if err := w.Note(ClockNote{Monotonic: uint64(i), Realtime: 1}); err != nil {
 			t.Fatal(err)
 		}
-		notes, err := r.Notes()
+		notes, err := r.Notes(headerOf(t, r))
 		if err != nil || len(notes) != 1 {
 			t.Fatalf("call %d gave %q, %v", i, notes, err)
 		}
@@ -262,7 +292,7 @@ func TestRingNotes(t *testing.T) {
 	if err := w.appendNote([]byte("[1]\nnot json\n{\"note\":\"phase\"}")); err != nil {
 		t.Fatal(err)
 	}
-	notes, err := r.Notes()
+	notes, err := r.Notes(headerOf(t, r))
 	if err != nil || len(notes) != 1 || r.BadNotes() != 2 {
 		t.Errorf("notes %q, bad %d, %v", notes, r.BadNotes(), err)
 	}

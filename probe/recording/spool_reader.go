@@ -72,7 +72,7 @@ func (s *spool) addNotes(r *Ring, n *Notes) error {
 	if err != nil {
 		return err
 	}
-	notes, err := r.Notes()
+	notes, err := r.Notes(h)
 	if err != nil {
 		return err
 	}
@@ -145,9 +145,9 @@ func (s *spool) scanRing(id StreamID, path string, visit func(StreamID, []Record
 	}
 	take := func(records []Record) error { return visitWhole(id, records, &s.scanned, visit) }
 	if h.State == RingClosed {
-		err = r.Finish(take)
-	} else if err = r.Drain(take); err == nil {
-		err = r.Drain(take) // behind a torn record near the head
+		err = r.Finish(h, take)
+	} else if err = r.Drain(h, take); err == nil {
+		err = r.Drain(h, take) // behind a torn record near the head
 	}
 	s.scanned.Torn += r.Torn()
 	return s.skip(err)

@@ -146,7 +146,7 @@ func (v *view) lastError() string {
 func (d *Drainer) Live() []Process {
 	var live []Process
 	for _, r := range d.rings {
-		if r.reader == nil || r.rank() != 0 {
+		if !r.main() {
 			continue
 		}
 		v := &r.view

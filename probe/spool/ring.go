@@ -17,6 +17,7 @@ type ring struct {
 
 	id       recording.StreamID // 0 until declared in the sink
 	header   recording.RingHeader
+	due      uint64 // ns, not to be read before
 	checked  uint64 // ns, when the process was last looked for
 	failures int    // polls in a row in which it could not be read
 	paired   uint64 // monotonic time of the newest clock note in the sink
@@ -25,9 +26,14 @@ type ring struct {
 	view     view
 }
 
+// main reports whether it is known to be the ring of a training process.
+func (r *ring) main() bool {
+	return r.reader != nil && r.reader.Declaration().Producer == recording.ProducerMain
+}
+
 // rank orders the polls: training processes first.
 func (r *ring) rank() int {
-	if r.reader != nil && r.reader.Declaration().Producer == recording.ProducerMain {
+	if r.main() {
 		return 0
 	}
 	return 1
@@ -48,18 +54,25 @@ func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
 	if err != nil {
 		return err
 	}
-	totals, err := r.reader.Totals()
-	if err != nil {
-		return err
-	}
 	r.failures = 0
+	taken := h.Head - min(h.Head, r.header.Head)
 	r.header = h
-	r.view.update(now, h, totals)
-	notes, err := r.reader.Notes()
+	r.due = now
+	if !r.main() && taken < uint64(h.Capacity)/4 {
+		r.due += workerEvery
+	}
+	notes, err := r.reader.Notes(h)
 	if err != nil {
 		return err
 	}
-	r.view.notes(notes)
+	var totals [recording.RingTotalSlots]recording.Totals
+	if r.main() || ended {
+		if totals, err = r.reader.Totals(); err != nil {
+			return err
+		}
+		r.view.update(now, h, totals)
+		r.view.notes(notes)
+	}
 	if err := d.drain(r, notes, ended); err != nil {
 		return err
 	}
@@ -80,6 +93,7 @@ func (d *Drainer) open(r *ring) error {
 		return err
 	}
 	r.reader = reader
+	d.order = nil
 	if reader.Declaration().Producer == recording.ProducerMain {
 		d.counts.Mains++
 	} else {
@@ -100,7 +114,7 @@ func (d *Drainer) drain(r *ring, notes []json.RawMessage, ended bool) error {
 	if ended {
 		read = r.reader.Finish
 	}
-	err := read(func(records []recording.Record) error {
+	err := read(r.header, func(records []recording.Record) error {
 		d.keep(d.sink.Records(r.id, records))
 		return d.sinkErr
 	})

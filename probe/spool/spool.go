@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ type Options struct {
 const (
 	rescanEvery = 1e9 // ns between two readings of the folder in which nothing seems to have changed
 	aliveEvery  = 1e9 // ns between two looks at whether a process lives
+	workerEvery = 5e8 // ns between two readings of a worker's ring, unless it fills up; a training process's is read at every poll
 	ringTries   = 3   // polls in which a ring may be unreadable before it is given up
 )
 
@@ -45,6 +47,7 @@ type Drainer struct {
 	options Options
 
 	rings   map[string]*ring // followed, by file name
+	order   []string         // their names in the order they are polled; nil = to be made
 	done    map[string]bool  // read to their end or given up
 	scanned uint64           // ns, when the folder was last read; 0 = never
 	modTime int64            // of the folder at that time
@@ -103,14 +106,12 @@ func (d *Drainer) followAll(now uint64, last bool) {
 // names returns the followed rings in a fixed order: main processes first, so that their loaders are known before the
 // workers' batches.
 func (d *Drainer) names() []string {
-	names := make([]string, 0, len(d.rings))
-	for name := range d.rings {
-		names = append(names, name)
+	if d.order == nil {
+		d.order = slices.SortedFunc(maps.Keys(d.rings), func(a, b string) int {
+			return cmp.Or(cmp.Compare(d.rings[a].rank(), d.rings[b].rank()), cmp.Compare(a, b))
+		})
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(d.rings[a].rank(), d.rings[b].rank()), cmp.Compare(a, b))
-	})
-	return names
+	return d.order
 }
 
 // discover reads the folder if it may have changed and starts to follow the rings that are new.
@@ -154,6 +155,7 @@ func (d *Drainer) adopt(entries []os.DirEntry) {
 		case len(d.rings) >= d.options.MaxRings:
 			d.waiting++
 		default:
+			d.order = nil
 			d.rings[name] = &ring{pid: pid, ticks: ticks, path: filepath.Join(d.dir, name), view: newView()}
 		}
 	}
@@ -168,6 +170,9 @@ func (d *Drainer) adopt(entries []os.DirEntry) {
 func (d *Drainer) follow(name string, now uint64, last bool) {
 	r := d.rings[name]
 	ended := last || d.hasEnded(r, now)
+	if !ended && now < r.due {
+		return
+	}
 	err := d.pollRing(r, now, ended)
 	switch {
 	case err == nil && !ended:
@@ -198,6 +203,7 @@ func (d *Drainer) hasEnded(r *ring, now uint64) bool {
 
 // drop stops following a ring.
 func (d *Drainer) drop(name string, r *ring, whole bool) {
+	d.order = nil
 	if r.reader != nil {
 		r.reader.Close()
 	}
