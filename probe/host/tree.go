@@ -91,7 +91,7 @@ func (t *tree) scan() error {
 	t.scanned, t.joined = at, 0
 	present := t.presence()
 	t.renew(present)
-	t.admitKnown()
+	t.admitKnown(present)
 	t.meet()
 	t.adopt()
 	t.settle(present)
@@ -142,14 +142,16 @@ func (t *tree) stat(pid int) (processStat, error) {
 }
 
 // admitKnown makes members of the processes the caller knows, and gives members the role the caller knows.
-func (t *tree) admitKnown() {
+//
+// The list may hold thousands that ended, the workers of all epochs, so only pids that are there are looked at.
+func (t *tree) admitKnown(present map[int]bool) {
 	t.known = nil
 	if t.job != nil {
 		t.known = t.job()
 	}
 	for _, k := range t.known {
 		m := t.members[k.PID]
-		if m == nil {
+		if m == nil && present[k.PID] {
 			m = t.admit(k.PID, k.StartTicks, k.Role)
 		}
 		if m == nil || !k.names(m) {
