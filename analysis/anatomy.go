@@ -2,10 +2,11 @@ package analysis
 
 import (
 	"github.com/datawait/datawait/analysis/ledger"
+	"github.com/datawait/datawait/analysis/load"
 )
 
-// anatomy splits the mean step: the steady steps of every rank are booked on a page of their own, so the parts add up to the
-// step exactly. What no counter saw is unexplained, not left out.
+// anatomy splits the mean step: the steady steps of every rank have a balance of their own, so the parts add up to the step exactly.
+// What no counter saw is unexplained, not left out.
 func (r *run) anatomy() {
 	var sum ledger.Totals
 	steps := 0
@@ -13,18 +14,10 @@ func (r *run) anatomy() {
 		if len(k.steady.runs) == 0 {
 			continue
 		}
-		page := ledger.NewPage(k.Begin, int64(r.options.IdleAfter))
-		page.Test(k.Begin)
-		for _, s := range k.steady.runs {
-			page.Keep(s.begin, s.end)
+		if k.device == nil || len(k.device.ranks) > 1 {
+			k.alone(int64(r.options.IdleAfter))
 		}
-		var t ledger.Totals
-		if k.device != nil {
-			t = fold(page, []*rank{k}, k.device.Windows, k.End)
-		} else {
-			t = fold(page, []*rank{k}, nil, k.End)
-		}
-		sum = sum.Add(t)
+		sum = sum.Add(k.steady.books)
 		steps += k.steady.steps
 	}
 	if steps == 0 || sum.Allocated == 0 {
@@ -44,4 +37,24 @@ func (r *run) anatomy() {
 		}
 	}
 	part("unexplained", sum.NS[ledger.Unattributed]-sum.WaitUpperBound)
+}
+
+// alone books the steady steps of a rank whose GPU has no page of its own for it: it has none, or shares it.
+func (k *rank) alone(idleAfter int64) {
+	page := ledger.NewPage(k.Begin, idleAfter)
+	page.View(k.steady.entries())
+	var windows []load.Window
+	if k.device != nil {
+		windows = k.device.Windows
+	}
+	fold(page, []*rank{k}, windows, k.End)
+	k.steady.books = page.Viewed()
+}
+
+// entries are the stretches of steady steps as the ledger takes them.
+func (st *steadyState) entries() (spans []ledger.Span) {
+	for _, s := range st.runs {
+		spans = append(spans, ledger.Span{Begin: s.begin, End: s.end})
+	}
+	return spans
 }

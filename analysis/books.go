@@ -6,7 +6,8 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// ledger books the allocated time of every GPU.
+// ledger books the allocated time of every GPU, and beside it the steady steps of its rank alone: their balance is the anatomy of
+// a step.
 func (r *run) ledger() {
 	for _, d := range r.devices {
 		if d.Node.Begin == load.Unknown {
@@ -18,7 +19,14 @@ func (r *run) ledger() {
 				break // all ranks switch on the same step
 			}
 		}
-		d.books = fold(page, d.ranks, d.Windows, d.Node.End)
+		if len(d.ranks) == 1 {
+			page.View(d.ranks[0].steady.entries())
+		}
+		fold(page, d.ranks, d.Windows, d.Node.End)
+		d.books = page.Totals()
+		if len(d.ranks) == 1 {
+			d.ranks[0].steady.books = page.Viewed()
+		}
 	}
 }
 
@@ -37,10 +45,10 @@ func (k *rank) spare(page *ledger.Page) bool {
 }
 
 // chunk is how many fetches of a rank are booked before the page settles: it bounds memory, and changes no number.
-const chunk = 1 << 15
+const chunk = 1 << 12
 
 // fold books the whole story of the ranks of one GPU and closes the page.
-func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64) ledger.Totals {
+func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64) {
 	tellers := make([]*teller, len(ranks))
 	for i, k := range ranks {
 		tellers[i] = &teller{rank: k, lane: page.Lane(), page: page}
@@ -63,7 +71,6 @@ func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64) le
 	}
 	upTo(end + 1)
 	page.Close(end)
-	return page.Totals()
 }
 
 func entry(w *load.Window) ledger.Window {
@@ -71,7 +78,7 @@ func entry(w *load.Window) ledger.Window {
 		Untrusted: w.Untrusted, HeldKnown: w.Known, Held: w.Holds}
 }
 
-// teller tells a page what a rank did, in order of time.
+// teller tells a page what a rank did, in order of time: a page that is told in order need not sort.
 type teller struct {
 	rank                        *rank
 	lane                        int
@@ -82,44 +89,57 @@ type teller struct {
 // tell adds everything that began before t.
 func (s *teller) tell(t int64) {
 	k := s.rank
-	for s.iterator < len(k.Iterators) && k.Iterators[s.iterator].Begin < t {
-		it := &k.Iterators[s.iterator]
-		state := ledger.EpochOpens
-		if !k.trains[it.Loader] {
-			state = ledger.Validates
-		}
-		s.page.Add(s.lane, ledger.Span{Begin: it.Begin, End: it.End, State: state})
-		s.iterator++
-	}
-	for s.mark < len(k.Marks) && k.Marks[s.mark].Begin < t {
-		m := &k.Marks[s.mark]
-		switch m.Code {
-		case recording.MarkValidation:
-			s.page.Add(s.lane, ledger.Span{Begin: m.Begin, End: m.End, State: ledger.Validates})
-		case recording.MarkCheckpoint:
-			s.page.Add(s.lane, ledger.Span{Begin: m.Begin, End: m.End, State: ledger.Saves})
-		}
-		s.mark++
-	}
 	for {
-		fetch := s.fetch < len(k.Fetches) && k.Fetches[s.fetch].Enter < t
-		step := s.step < len(k.Steps) && k.Steps[s.step].End < t
-		switch {
-		case step && (!fetch || k.Steps[s.step].End <= k.Fetches[s.fetch].Enter):
-			end := k.Steps[s.step].End
-			s.page.Add(s.lane, ledger.Span{Begin: end, End: end, State: ledger.Busy})
-			s.step++
-		case fetch:
-			s.told(&k.Fetches[s.fetch])
+		next, kind := t, 0
+		if s.fetch < len(k.Fetches) && k.Fetches[s.fetch].Enter < next {
+			next, kind = k.Fetches[s.fetch].Enter, 1
+		}
+		if s.step < len(k.Steps) && k.Steps[s.step].End < t && k.Steps[s.step].End <= next { // before a fetch that begins with its end
+			next, kind = k.Steps[s.step].End, 2
+		}
+		if s.iterator < len(k.Iterators) && k.Iterators[s.iterator].Begin < next {
+			next, kind = k.Iterators[s.iterator].Begin, 3
+		}
+		if s.mark < len(k.Marks) && k.Marks[s.mark].Begin < next {
+			kind = 4
+		}
+		switch kind {
+		case 1:
+			s.tellFetch(&k.Fetches[s.fetch])
 			s.fetch++
+		case 2:
+			s.page.Add(s.lane, ledger.Span{Begin: next, End: next, State: ledger.Busy})
+			s.step++
+		case 3:
+			s.tellIterator(&k.Iterators[s.iterator])
+			s.iterator++
+		case 4:
+			s.tellMark(&k.Marks[s.mark])
+			s.mark++
 		default:
 			return
 		}
 	}
 }
 
-// told adds one fetch.
-func (s *teller) told(f *load.Fetch) {
+func (s *teller) tellIterator(it *load.Iterator) {
+	state := ledger.EpochOpens
+	if !s.rank.trains.has(it.Loader) {
+		state = ledger.Validates
+	}
+	s.page.Add(s.lane, ledger.Span{Begin: it.Begin, End: it.End, State: state})
+}
+
+func (s *teller) tellMark(m *load.Mark) {
+	switch m.Code {
+	case recording.MarkValidation:
+		s.page.Add(s.lane, ledger.Span{Begin: m.Begin, End: m.End, State: ledger.Validates})
+	case recording.MarkCheckpoint:
+		s.page.Add(s.lane, ledger.Span{Begin: m.Begin, End: m.End, State: ledger.Saves})
+	}
+}
+
+func (s *teller) tellFetch(f *load.Fetch) {
 	k := s.rank
 	switch {
 	case f.Upstream():
@@ -128,8 +148,6 @@ func (s *teller) told(f *load.Fetch) {
 	case f.Is(recording.FetchFirst) && k.training(f):
 		s.page.Add(s.lane, ledger.Span{Begin: f.Enter, End: f.Exit, State: ledger.EpochOpens})
 	default:
-		for _, w := range ledger.Waited(f.Enter, f.Exit, f.Idle) {
-			s.page.Add(s.lane, w)
-		}
+		s.page.AddWait(s.lane, f.Enter, f.Exit, f.Idle)
 	}
 }

@@ -55,7 +55,7 @@ func (k *rank) sent() *sentTable {
 
 func (k *rank) each(visit func(*sentEpoch, *load.Batch), t *sentTable) {
 	for _, l := range k.Loaders {
-		if !k.trains[l.ID] {
+		if !k.trains.has(l.ID) {
 			continue
 		}
 		for _, builds := range l.Builds {

@@ -109,7 +109,7 @@ func (b *bench) add(k *rank, l *load.Loader) {
 			b.starts = append(b.starts, float64(s.ns)/1e9)
 		}
 	}
-	if k.trains[l.ID] {
+	if k.trains.has(l.ID) {
 		b.handoff += k.steady.handoff
 		b.joined += k.steady.joined
 	}
@@ -132,7 +132,7 @@ func stronger(a, b string) string {
 }
 
 func (k *rank) roleOf(l *load.Loader) string {
-	if k.trains[l.ID] {
+	if k.trains.has(l.ID) {
 		return "training"
 	}
 	for i := range k.Fetches {

@@ -51,7 +51,7 @@ func (k *rank) slowest() (slowest *load.Loader) {
 		}
 	}
 	for _, l := range k.Loaders {
-		if k.trains[l.ID] && (slowest == nil || wait[l.ID] > wait[slowest.ID]) {
+		if k.trains.has(l.ID) && (slowest == nil || wait[l.ID] > wait[slowest.ID]) {
 			slowest = l
 		}
 	}

@@ -31,7 +31,7 @@ func (k *rank) role() {
 		k.noGrad = true
 	}
 	k.byFetch = len(k.Steps) < 2
-	k.trains = map[uint16]bool{}
+	k.trains = loaderSet{}
 	busiest, most := uint16(0), 0
 	for _, id := range sorted(grad) {
 		u := grad[id]
@@ -39,12 +39,12 @@ func (k *rank) role() {
 			busiest, most = id, u.delivered
 		}
 		if u.spans || k.byFetch {
-			k.trains[id] = true
+			k.trains.add(id)
 		}
 	}
 	k.primary = busiest
-	if len(k.trains) == 0 && most > 0 {
-		k.trains[busiest] = true
+	if k.trains.ids == nil && most > 0 {
+		k.trains.add(busiest)
 	}
 }
 
@@ -84,10 +84,30 @@ func sorted[V any](m map[uint16]V) []uint16 {
 
 // training reports a fetch of the training thread for training.
 func (k *rank) training(f *load.Fetch) bool {
-	return !f.Upstream() && k.trains[f.Loader] && (k.noGrad || !f.Is(recording.FetchNoGrad))
+	return !f.Upstream() && k.trains.has(f.Loader) && (k.noGrad || !f.Is(recording.FetchNoGrad))
 }
 
 // validates reports a fetch of the training thread for validation.
 func (k *rank) validates(f *load.Fetch) bool {
 	return !f.Upstream() && !k.noGrad && f.Is(recording.FetchNoGrad)
+}
+
+// loaderSet is a set of loader numbers that is asked about once per fetch.
+type loaderSet struct {
+	few uint64 // numbers below 64
+	ids []uint16
+}
+
+func (s *loaderSet) add(id uint16) {
+	s.ids = append(s.ids, id)
+	if id < 64 {
+		s.few |= 1 << id
+	}
+}
+
+func (s *loaderSet) has(id uint16) bool {
+	if id < 64 {
+		return s.few>>id&1 == 1
+	}
+	return slices.Contains(s.ids, id)
 }

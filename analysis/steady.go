@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
@@ -27,6 +28,7 @@ type steadyState struct {
 	runs    spans // where those steps lie
 	opening int64 // Σ epoch starts in live time
 	starts  []opening
+	books   ledger.Totals // of those steps
 }
 
 // opening is one epoch start of a training loader.
@@ -89,7 +91,7 @@ func (st *steadyState) add(s *step) {
 // batchSize is how many neighbouring steps are taken together for an interval: two rounds of the workers, if that leaves eight.
 func (k *rank) batchSize() int {
 	workers := 0
-	for id := range k.trains {
+	for _, id := range k.trains.ids {
 		workers = max(workers, k.workers(id))
 	}
 	steps := len(k.Steps)
@@ -104,7 +106,7 @@ func (k *rank) batchSize() int {
 func (k *rank) openings() {
 	made := map[[2]uint32]int64{}
 	for i := range k.Iterators {
-		if it := &k.Iterators[i]; k.trains[it.Loader] && k.live.holds(it.Begin) {
+		if it := &k.Iterators[i]; k.trains.has(it.Loader) && k.live.holds(it.Begin) {
 			made[[2]uint32{uint32(it.Loader), it.Epoch}] += it.End - it.Begin
 			k.alive(it.Begin, it.End)
 		}

@@ -33,9 +33,10 @@ func (k *rank) walk(visitFetch func(*step, *load.Fetch), visit func(*step)) {
 		w.byFetch(visit)
 		return
 	}
+	var s step // one for all: visitors keep no pointer to it
 	for i := range k.Steps {
 		end := &k.Steps[i]
-		s := step{begin: w.last, end: end.End, cpu: load.Unknown}
+		s = step{begin: w.last, end: end.End, cpu: load.Unknown}
 		w.fill(&s)
 		if i > 0 {
 			before := &k.Steps[i-1]
@@ -51,13 +52,14 @@ func (k *rank) walk(visitFetch func(*step, *load.Fetch), visit func(*step)) {
 
 // byFetch walks steps that are fetches: each ends where the primary loader delivered a batch.
 func (w *walker) byFetch(visit func(*step)) {
+	var s step
 	first := true
 	for i := range w.rank.Fetches {
 		f := &w.rank.Fetches[i]
 		if f.Loader != w.rank.primary || !w.rank.training(f) || !f.Delivered() {
 			continue
 		}
-		s := step{begin: w.last, end: f.Exit, cpu: load.Unknown}
+		s = step{begin: w.last, end: f.Exit, cpu: load.Unknown}
 		w.fill(&s)
 		if !first {
 			visit(&s)
@@ -74,7 +76,10 @@ type walker struct {
 	fetch      int
 	iterator   int
 	mark       int
+	live       int
 	loaders    map[uint16]*progress
+	recent     *progress // of loader recentID
+	recentID   uint16
 	visitFetch func(*step, *load.Fetch)
 }
 
@@ -91,7 +96,10 @@ type progress struct {
 // fill gives the step everything that began in it.
 func (w *walker) fill(s *step) {
 	k := w.rank
-	s.live = k.live.covers(s.begin, s.end)
+	for w.live < len(k.live) && k.live[w.live].end <= s.begin {
+		w.live++
+	}
+	s.live = w.live < len(k.live) && k.live[w.live].begin <= s.begin && s.end <= k.live[w.live].end
 	for ; w.iterator < len(k.Iterators) && k.Iterators[w.iterator].Begin < s.end; w.iterator++ {
 		it := &k.Iterators[w.iterator]
 		p := w.progress(it.Loader)
@@ -170,11 +178,15 @@ func (p *progress) deliver(s *step, f *load.Fetch) {
 }
 
 func (w *walker) progress(loader uint16) *progress {
+	if w.recent != nil && w.recentID == loader {
+		return w.recent
+	}
 	p := w.loaders[loader]
 	if p == nil {
 		p = &progress{workers: w.rank.workers(loader)}
 		w.loaders[loader] = p
 	}
+	w.recent, w.recentID = p, loader
 	return p
 }
 

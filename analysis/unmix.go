@@ -25,7 +25,7 @@ const (
 	unmixWindows = 20   // fewest windows
 	unmixHalf    = 0.03 // widest half interval that is shown
 	unmixSpread  = 0.03 // least standard deviation of x
-	lagWindows   = 1000 // windows looked at for the lag
+	lagWindows   = 500  // windows looked at for the lag
 	lagClear     = 0.1  // explained variance that a lag must add
 	lagExplains  = 0.3  // explained variance that a lag must reach
 	lagSteps     = 10   // per window
@@ -149,11 +149,16 @@ func spread(x []float64) float64 {
 type cumulative struct {
 	begins, ends []int64
 	before       []int64 // Σ of the waits in front of each
+	cursor       int
 }
 
 // waiting returns when the training thread waited: while the device had nothing to run where its clock tells, else at all.
 func (k *rank) waiting() *cumulative {
+	if k.waits != nil {
+		return k.waits
+	}
 	c := &cumulative{}
+	k.waits = c
 	seen := k.steady.seen()
 	sum, last := int64(0), int64(0)
 	for i := range k.Fetches {
@@ -176,12 +181,27 @@ func (k *rank) waiting() *cumulative {
 	return c
 }
 
+// upTo returns the waiting before t. Windows are asked for in order, so the search goes on from the last answer.
 func (c *cumulative) upTo(t int64) int64 {
-	i, _ := slices.BinarySearch(c.begins, t)
+	i := c.cursor
+	if i > 0 && c.begins[i-1] > t {
+		i = 0
+	}
+	for step := 1; i+step <= len(c.begins) && c.begins[i+step-1] <= t; step *= 2 {
+		i += step
+	}
+	for i < len(c.begins) && c.begins[i] <= t {
+		n, _ := slices.BinarySearch(c.begins[i:], t+1)
+		i += n
+	}
+	c.cursor = i
 	if i == 0 {
 		return 0
 	}
 	return c.before[i-1] + min(t, c.ends[i-1]) - c.begins[i-1]
 }
 
-func (c *cumulative) between(begin, end int64) int64 { return c.upTo(end) - c.upTo(begin) }
+func (c *cumulative) between(begin, end int64) int64 {
+	before := c.upTo(begin)
+	return c.upTo(end) - before
+}

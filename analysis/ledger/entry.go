@@ -29,10 +29,8 @@ type Span struct {
 	State      State
 }
 
-// Before orders spans by begin; where two begin together, the one that wins comes first.
-func (s Span) compare(o Span) int {
-	return cmp.Or(cmp.Compare(s.Begin, o.Begin), cmp.Compare(o.State, s.State), cmp.Compare(s.End, o.End))
-}
+// compare orders spans by begin; what begins together is taken together.
+func (s Span) compare(o Span) int { return cmp.Compare(s.Begin, o.Begin) }
 
 // Waited returns the spans of one wait for data.
 //
@@ -43,15 +41,23 @@ func (s Span) compare(o Span) int {
 // The device's clock counts from the moment it ran dry, so the exposed part is the last part of the wait. A negative idle is
 // one that no device clock measured.
 func Waited(enter, exit, idle int64) []Span {
+	first, second := waited(enter, exit, idle)
+	if second.End == second.Begin {
+		return []Span{first}
+	}
+	return []Span{first, second}
+}
+
+func waited(enter, exit, idle int64) (first, second Span) {
 	switch {
 	case idle < 0:
-		return []Span{{enter, exit, Wait}}
+		return Span{enter, exit, Wait}, Span{}
 	case idle == 0:
-		return []Span{{enter, exit, Busy}}
+		return Span{enter, exit, Busy}, Span{}
 	case idle >= exit-enter:
-		return []Span{{enter, exit, Exposed}}
+		return Span{enter, exit, Exposed}, Span{}
 	}
-	return []Span{{enter, exit - idle, Busy}, {exit - idle, exit, Exposed}}
+	return Span{enter, exit - idle, Busy}, Span{exit - idle, exit, Exposed}
 }
 
 // Window is one window of a GPU's counters.

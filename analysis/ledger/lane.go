@@ -22,7 +22,7 @@ type lane struct {
 }
 
 func (l *lane) add(s Span) {
-	if n := len(l.spans); n > l.next && s.compare(l.spans[n-1]) < 0 {
+	if n := len(l.spans); n > l.next && s.Begin < l.spans[n-1].Begin {
 		l.sorted = false
 	} else if n == l.next {
 		l.sorted = true
@@ -68,12 +68,17 @@ func (l *lane) at(c, closing, idleAfter int64) (State, int64) {
 	}
 	following, successor := closing, Busy
 	if l.next < len(l.spans) && l.spans[l.next].Begin < closing {
-		following, successor = l.spans[l.next].Begin, l.spans[l.next].State
+		following = l.spans[l.next].Begin
 	}
-	for s := int(spanStates) - 1; s >= 0; s-- {
-		if l.until[s] > c {
-			return State(s), min(l.until[s], following)
+	if l.end > c { // else nothing covers c
+		for s := int(spanStates) - 1; s >= 0; s-- {
+			if l.until[s] > c {
+				return State(s), min(l.until[s], following)
+			}
 		}
+	}
+	for i := l.next; i < len(l.spans) && l.spans[i].Begin == following; i++ {
+		successor = max(successor, l.spans[i].State)
 	}
 	return l.gap(following, successor, idleAfter), following
 }

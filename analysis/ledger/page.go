@@ -16,11 +16,10 @@ type Page struct {
 	lanes     []*lane
 	windows   []Window // pending
 	sorted    bool
-	tested    bool
-	test      int64  // the cached-data test began: from here on only what is kept is allocated
-	kept      []Span // counted live blocks, ordered and disjoint from keeping on
-	keeping   int
+	time      allocation
 	totals    Totals
+	view      *allocation // some of the time, for a balance of its own
+	viewed    Totals
 }
 
 // NewPage opens the book of a GPU that is allocated from begin on. idleAfter in ns; 0 means DefaultIdleAfter.
@@ -53,6 +52,15 @@ func (p *Page) Add(lane int, s Span) {
 	p.lanes[lane].add(s)
 }
 
+// AddWait takes a wait for data, as Waited parts it.
+func (p *Page) AddWait(lane int, enter, exit, idle int64) {
+	first, second := waited(enter, exit, idle)
+	p.Add(lane, first)
+	if second.End > second.Begin {
+		p.Add(lane, second)
+	}
+}
+
 // late counts an entry that came too late, unless it was over before the GPU was allocated.
 func (p *Page) late() {
 	if p.at > p.begin {
@@ -80,25 +88,24 @@ func (p *Page) AddWindow(w Window) {
 }
 
 // Test says that the cached-data test began: from t on, only what Keep names is allocated time.
-func (p *Page) Test(t int64) {
-	if !p.tested || t < p.test {
-		p.tested, p.test = true, t
-	}
-}
+func (p *Page) Test(t int64) { p.time.only(t) }
 
 // Keep names a counted live block of the test. Blocks do not overlap.
-func (p *Page) Keep(begin, end int64) {
-	if begin >= end {
-		return
-	}
-	p.kept = append(p.kept, Span{Begin: begin, End: end})
-	for i := len(p.kept) - 1; i > 0 && p.kept[i].Begin < p.kept[i-1].Begin; i-- {
-		p.kept[i], p.kept[i-1] = p.kept[i-1], p.kept[i]
+func (p *Page) Keep(begin, end int64) { p.time.keep(begin, end) }
+
+// View asks for a second balance, of the given time only, which may or may not be allocated. Call it before anything is settled.
+func (p *Page) View(spans []Span) {
+	p.view = &allocation{limited: true, from: math.MinInt64}
+	for _, s := range spans {
+		p.view.keep(s.Begin, s.End)
 	}
 }
 
 // Totals returns the balance of what has been settled.
 func (p *Page) Totals() Totals { return p.totals }
+
+// Viewed returns the balance of the view.
+func (p *Page) Viewed() Totals { return p.viewed }
 
 // Settled returns the time up to which everything is booked.
 func (p *Page) Settled() int64 { return p.at }
@@ -112,13 +119,7 @@ func (p *Page) CloseUpTo(t int64) {
 	for _, l := range p.lanes {
 		limit = min(limit, l.told(t, p.idleAfter))
 	}
-	if p.tested && p.test < limit {
-		settled := p.test
-		if n := len(p.kept); n > 0 {
-			settled = max(settled, p.kept[n-1].End)
-		}
-		limit = min(limit, settled)
-	}
+	limit = min(limit, p.time.told())
 	for i := len(p.windows) - 1; i >= 0; i-- { // from the last, for they may overlap
 		if w := &p.windows[i]; w.Begin < limit && limit < w.End {
 			limit = w.Begin
@@ -151,7 +152,7 @@ func (p *Page) sort() {
 //	pieces      |        |     |    |   |     |      |
 func (p *Page) settle(limit, closing int64) {
 	used := 0
-	var in [states]int64
+	var in, seen [states]int64
 	for p.at < limit {
 		for used < len(p.windows) && p.windows[used].End <= p.at {
 			used++
@@ -168,15 +169,26 @@ func (p *Page) settle(limit, closing int64) {
 		edge := next // of the window, or of the gap between two
 		for p.at < edge {
 			state, until := p.state(closing)
-			allocated, alike := p.allocated()
+			allocated, alike := p.time.holds(p.at)
 			piece := min(edge, until, alike)
+			if p.view != nil {
+				viewed, alike := p.view.holds(p.at)
+				piece = min(piece, alike)
+				if viewed {
+					seen[state] += piece - p.at
+				}
+			}
 			if allocated {
 				in[state] += piece - p.at
 			}
 			p.at = piece
 		}
-		p.book(w, &in)
+		p.totals.book(w, &in)
 		in = [states]int64{}
+		if p.view != nil {
+			p.viewed.book(w, &seen)
+			seen = [states]int64{}
+		}
 	}
 	p.windows = append(p.windows[:0], p.windows[used:]...)
 	for _, l := range p.lanes {
@@ -195,80 +207,4 @@ func (p *Page) state(closing int64) (State, int64) {
 		state, until = min(state, s), min(until, u)
 	}
 	return state, until
-}
-
-// allocated reports whether the settled time belongs to the job, and how long that stays so.
-func (p *Page) allocated() (yes bool, until int64) {
-	if !p.tested {
-		return true, math.MaxInt64
-	}
-	if p.at < p.test {
-		return true, p.test
-	}
-	for ; p.keeping < len(p.kept); p.keeping++ {
-		switch k := p.kept[p.keeping]; {
-		case p.at < k.Begin:
-			return false, k.Begin
-		case p.at < k.End:
-			return true, k.End
-		}
-	}
-	return false, math.MaxInt64
-}
-
-// book books the states of one window, or of a gap between windows (w is nil).
-//
-// A counter tells how long kernels were resident in the whole window, not when. That part is taken from the time in which the
-// process was busy, the only time the job meant the GPU to work; what is left of that time is the host's.
-func (p *Page) book(w *Window, in *[states]int64) {
-	t := &p.totals
-	allocated := int64(0)
-	for _, n := range in {
-		allocated += n
-	}
-	if allocated == 0 {
-		return
-	}
-	t.Allocated += allocated
-	trusted := w != nil && w.trusted()
-	if trusted {
-		t.Covered += allocated
-	}
-	// A process that is not seen holding the GPU while kernels run or its device clock ticks lives in another PID namespace.
-	if w != nil && w.HeldKnown && !w.Held && !(w.Resident > 0) && in[Exposed] == 0 {
-		t.NS[NotHeld] += allocated
-		return
-	}
-	t.NS[Startup] += in[Starts]
-	t.NS[EpochStart] += in[EpochOpens]
-	t.NS[ExposedWait] += in[Exposed]
-	t.NS[Validation] += in[Validates]
-	t.NS[Checkpoint] += in[Saves]
-	t.NS[Unattributed] += in[Wait]
-	t.WaitUpperBound += in[Wait]
-	busy, idle := in[Busy], in[Idle]
-	if !trusted {
-		t.NS[Unattributed] += busy + idle
-		return
-	}
-	resident := share(w.Resident, allocated)
-	compute := min(busy, resident)
-	idling := min(idle, resident-compute) // no sign of life, yet kernels run: it computes
-	t.NS[Compute] += compute + idling
-	copied := min(busy-compute, share(w.Copy, allocated)) // at most: copies may run beside kernels
-	t.NS[Copy] += copied
-	t.NS[Host] += busy - compute - copied
-	if w.HeldKnown && w.Held {
-		t.NS[IdleHeld] += idle - idling
-	} else {
-		t.NS[Unattributed] += idle - idling
-	}
-}
-
-// share is a ratio of a time; a ratio that is not known is none.
-func share(ratio float32, of int64) int64 {
-	if !(ratio > 0) {
-		return 0
-	}
-	return min(of, int64(math.Round(float64(ratio)*float64(of))))
 }

@@ -23,6 +23,12 @@ func balance(t Totals) (text string) {
 
 func (s story) book() Totals {
 	p := NewPage(s.begin, s.idleAfter)
+	s.tell(p)
+	p.Close(s.end)
+	return p.Totals()
+}
+
+func (s story) tell(p *Page) {
 	for _, lane := range s.lanes {
 		n := p.Lane()
 		for _, x := range lane {
@@ -38,8 +44,6 @@ func (s story) book() Totals {
 	for _, k := range s.kept {
 		p.Keep(k.Begin, k.End)
 	}
-	p.Close(s.end)
-	return p.Totals()
 }
 
 func TestPage(t *testing.T) {
@@ -157,6 +161,15 @@ func TestTwin(t *testing.T) {
 		got.Late = 0
 		if got != want {
 			t.Fatalf("seed %d: %+v\n got %s\nwant %s", seed, s, balance(got), balance(want))
+		}
+		if s.tested { // the view of that time alone is what is booked when nothing else is allocated
+			p := NewPage(s.begin, s.idleAfter)
+			s.tell(p)
+			p.View(append([]Span{{Begin: s.begin, End: s.test}}, s.kept...))
+			p.Close(s.end)
+			if viewed := p.Viewed(); viewed.NS != got.NS || viewed.WaitUpperBound != got.WaitUpperBound {
+				t.Fatalf("seed %d: the view says %s", seed, balance(viewed))
+			}
 		}
 		sum := int64(0)
 		for _, ns := range got.NS {

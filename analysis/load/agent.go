@@ -103,7 +103,7 @@ func (a *agentFold) gpu(v recording.GPU) bool {
 		Emulated: v.Flags&recording.GPUEmulated != 0, Untrusted: v.Flags&recording.GPUUntrusted != 0,
 		Known: v.Flags&recording.GPUHeldKnown != 0, Holds: v.Flags&recording.GPUHeld != 0}
 	w.check()
-	g.Windows = append(g.Windows, w)
+	g.Windows = append(roomy(g.Windows), w)
 	a.node.seen(begin, end)
 	return true
 }

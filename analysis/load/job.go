@@ -82,9 +82,9 @@ type Rank struct {
 
 	workers []recording.Worker
 	solos   []recording.Solo
-	cursor  int            // where the last device-clock record found its fetch
-	first   int            // rank order of appearance
-	threads map[uint32]int // fetches per thread
+	cursor  int   // where the last device-clock record found its fetch
+	first   int   // rank order of appearance
+	threads tally // fetches per thread
 }
 
 // Fetch is one next() on a loader.

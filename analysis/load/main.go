@@ -8,7 +8,7 @@ import (
 )
 
 func newRank(node *Node, d recording.Declaration, first int) *Rank {
-	return &Rank{Node: node, Declaration: d, first: first, Begin: Unknown, End: Unknown, TestBegan: Unknown, threads: map[uint32]int{}}
+	return &Rank{Node: node, Declaration: d, first: first, Begin: Unknown, End: Unknown, TestBegan: Unknown}
 }
 
 // mainFold takes the records of a training process.
@@ -63,11 +63,11 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 		r.FetchCPU += int64(f.CPU)
 		r.FetchClocked++
 	}
-	r.Fetches = append(r.Fetches, Fetch{Enter: enter, Exit: exit, Idle: Unknown, Seq: rec.Seq(), Batch: f.Batch, Epoch: f.Epoch,
+	r.Fetches = append(roomy(r.Fetches), Fetch{Enter: enter, Exit: exit, Idle: Unknown, Seq: rec.Seq(), Batch: f.Batch, Epoch: f.Epoch,
 		Step: f.Step, Loader: f.Ref, Ready: small(f.Ready), Block: uint8(min(f.Block, 255)), Flags: f.Flags})
 	r.seen(enter, exit)
 	if f.Flags&recording.FetchOffThread == 0 {
-		r.threads[f.Thread]++
+		r.threads.count(f.Thread)
 	}
 	if f.Flags&recording.FetchCached != 0 {
 		r.test(enter)
@@ -83,7 +83,7 @@ func (r *Rank) step(rec *recording.Record) bool {
 	if !ok {
 		return false
 	}
-	r.Steps = append(r.Steps, Step{End: end, CPU: maybe(s.CPU), Number: s.Step, Thread: s.Thread})
+	r.Steps = append(roomy(r.Steps), Step{End: end, CPU: maybe(s.CPU), Number: s.Step, Thread: s.Thread})
 	r.seen(end, end)
 	return true
 }
@@ -218,13 +218,44 @@ func byEnter(a, b Fetch) int { return cmp.Compare(a.Enter, b.Enter) }
 
 // foreign tells optimizer steps of another thread than the one that fetches; where the training thread makes none, all count.
 func (r *Rank) foreign() func(Step) bool {
-	var training uint32
-	most := 0
-	for thread, n := range r.threads {
-		if n > most || n == most && thread < training {
-			training, most = thread, n
-		}
-	}
+	training, most := r.threads.busiest()
 	own := slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Thread == training })
 	return func(s Step) bool { return most > 0 && own && s.Thread != training }
+}
+
+// tally counts fetches per thread. Nearly all come from one, so the last one is counted apart from the map.
+type tally struct {
+	last uint32
+	n    int
+	rest map[uint32]int
+}
+
+func (t *tally) count(thread uint32) {
+	if thread == t.last {
+		t.n++
+		return
+	}
+	t.flush()
+	t.last, t.n = thread, 1
+}
+
+func (t *tally) flush() {
+	if t.rest == nil {
+		t.rest = map[uint32]int{}
+	}
+	if t.n > 0 && len(t.rest) < 1<<16 {
+		t.rest[t.last] += t.n
+	}
+	t.n = 0
+}
+
+// busiest returns the thread with the most fetches, the smallest of equals.
+func (t *tally) busiest() (thread uint32, most int) {
+	t.flush()
+	for id, n := range t.rest {
+		if n > most || n == most && id < thread {
+			thread, most = id, n
+		}
+	}
+	return thread, most
 }

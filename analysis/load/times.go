@@ -1,6 +1,10 @@
 package load
 
-import "github.com/datawait/datawait/probe/recording"
+import (
+	"slices"
+
+	"github.com/datawait/datawait/probe/recording"
+)
 
 // latest is the last time a clock is believed to show: nine years of uptime. It keeps every sum of disjoint spans within an int64.
 const latest = 1 << 58
@@ -41,4 +45,12 @@ func seconds(ns uint64) float32 {
 		return nan
 	}
 	return float32(float64(ns) / 1e9)
+}
+
+// roomy doubles a full slice. append's own growth by a quarter copies the millions of entries of a long run five times.
+func roomy[T any](s []T) []T {
+	if len(s) == cap(s) {
+		return slices.Grow(s, max(64, len(s)))
+	}
+	return s
 }

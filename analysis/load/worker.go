@@ -106,7 +106,7 @@ func (b *Builds) batch(rec *recording.Record) bool {
 	if batch.Sent != Unknown && batch.Sent < end {
 		batch.Sent = Unknown
 	}
-	b.Batches = append(b.Batches, batch)
+	b.Batches = append(roomy(b.Batches), batch)
 	if b.Worker < 0 && v.Worker != recording.Unknown32 {
 		b.Worker = int(v.Worker)
 	}
