@@ -28,11 +28,12 @@ type agent struct {
 	gpu     *gpuWatch
 	said    map[string]bool // sentences told once
 
-	shown uint64                  // ns, when progress was shown last
-	began uint64                  // CLOCK_MONOTONIC at the start of the command
-	job   atomic.Pointer[run.Job] // the command, once it runs
-	ranks atomic.Pointer[[]rank]  // training processes seen last
-	over  chan string             // the run may be ended; a sentence, or ""
+	shown   uint64                  // ns, when progress was shown last
+	began   uint64                  // CLOCK_MONOTONIC at the start of the command
+	started uint64                  // start of the command in clock ticks since boot
+	job     atomic.Pointer[run.Job] // the command, once it runs
+	ranks   atomic.Pointer[[]rank]  // training processes seen last
+	over    chan string             // the run may be ended; a sentence, or ""
 
 	stop context.CancelFunc
 	loop sync.WaitGroup
@@ -43,11 +44,6 @@ type rank struct {
 	pid   int
 	start uint64 // clock ticks since boot
 }
-
-const (
-	drainEvery = 150 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
-	flushEvery = time.Second
-)
 
 // startAgent prepares everything that does not need the command yet, so that nothing is missed of it.
 func startAgent(s *session, out string) (*agent, error) {
@@ -95,11 +91,12 @@ func (a *agent) pairClocks() error {
 
 // follow begins to observe the command that was just started.
 func (a *agent) follow(j *run.Job) {
+	a.started = run.StartTicks(j.PID())
 	a.job.Store(j)
 	a.began = clock.Mono()
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
-	a.loop.Go(func() { a.run(ctx) })
+	a.loop.Go(func() { a.sample(ctx) })
 }
 
 // abandon closes a recording whose command was never started.

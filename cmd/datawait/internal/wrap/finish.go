@@ -21,8 +21,8 @@ const statusFindings = 3
 // finish completes the recording first, then makes the report if there is time and nobody objects, and last waits for a
 // command that outlives its grace.
 func (s *session) finish(out string, e ended, signals <-chan os.Signal) (Outcome, error) {
-	s.line.Clear()
 	recorded := s.agent.finish(e)
+	s.line.Clear()
 	outcome := Outcome{Dir: out}
 	made := false
 	if !e.stopped {

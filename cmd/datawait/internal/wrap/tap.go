@@ -4,20 +4,23 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// tap is a sink on the way to the recording that remembers what the run's conductor needs: finished blocks, the workers
-// of each loader, and the newest counter window.
+// tap is a sink on the way to the recording that remembers what conducting the run takes: finished blocks, the workers
+// of each loader, the job's processes, and the newest counter window.
 type tap struct {
 	recording.Sink
 	blocks  []recording.Block // since they were last taken
 	loaders map[loaderKey]recording.Iterator
 	gpus    []recording.GPUNote
-	sm      float64 // activity in the newest window, negative = not known
-	memory  uint64  // bytes available, unknown = all bits set
-	limit   uint64  // bytes the job may use, unknown or none = all bits set
-	err     error   // the first error of the recording
+
+	processes []host.Known // of the job, with a ring
+	sm        float64      // activity in the newest window, negative = not known
+	memory    uint64       // bytes available, unknown = all bits set
+	limit     uint64       // bytes the job may use, unknown or none = all bits set
+	err       error        // the first error of the recording
 }
 
 type loaderKey struct {
@@ -54,6 +57,12 @@ func (t *tap) Records(id recording.StreamID, records []recording.Record) error {
 
 // Declare passes a declaration on.
 func (t *tap) Declare(d recording.Declaration) (recording.StreamID, error) {
+	switch d.Producer {
+	case recording.ProducerMain:
+		t.processes = append(t.processes, host.Known{PID: d.PID, StartTicks: d.StartTicks, Role: recording.RoleMain})
+	case recording.ProducerWorker:
+		t.processes = append(t.processes, host.Known{PID: d.PID, StartTicks: d.StartTicks, Role: recording.RoleWorker})
+	}
 	id, err := t.Sink.Declare(d)
 	return id, t.keep(err)
 }

@@ -1,0 +1,65 @@
+package wrap
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/host"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/sampler"
+)
+
+const (
+	drainEvery = 150 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
+	gpuEvery   = 200 * time.Millisecond
+	hostEvery  = 500 * time.Millisecond
+	flushEvery = time.Second // what a killed agent loses at most
+)
+
+// sample observes until ctx is done: the table of what this agent does while the command runs.
+func (a *agent) sample(ctx context.Context) {
+	s := sampler.New(sampler.Clock{}, a.own)
+	s.Watch("agent", false, ownUsage)
+	s.Add(sampler.Probe{Name: "spool", Every: drainEvery, Run: a.drain})
+	s.Add(sampler.Probe{Name: "gpu", Every: gpuEvery, Run: a.watchGPU})
+	machine := host.New(a.own, host.Options{Job: a.jobProcesses, Self: os.Getpid(), Tick: hostEvery})
+	for _, part := range machine.Parts() {
+		s.Add(sampler.Probe{Name: part.Name, Every: part.Every, Run: part.Run})
+	}
+	s.Add(sampler.Probe{Name: "pythons", Every: flushEvery, Run: a.lookForPythons})
+	s.Add(sampler.Probe{Name: "clock", Every: time.Minute, Run: func(context.Context, uint64) error { return a.pairClocks() }})
+	s.Add(sampler.Probe{Name: "recording", Every: flushEvery, Run: a.flush})
+	s.Run(ctx)
+}
+
+// jobProcesses are the processes known to belong to the job: the command and every process with a ring.
+func (a *agent) jobProcesses() []host.Known {
+	known := append([]host.Known(nil), a.tap.processes...)
+	if j := a.job.Load(); j != nil {
+		known = append(known, host.Known{PID: j.PID(), StartTicks: a.started, Role: recording.RoleChild})
+	}
+	return known
+}
+
+// ownUsage is what this process costs.
+func ownUsage() (cpu, rss uint64, err error) {
+	cpu = clock.ProcessCPU()
+	b, err := os.ReadFile("/proc/self/statm") // pages: size resident … (proc_pid_statm(5))
+	if err != nil {
+		return cpu, recording.Unknown64, err
+	}
+	fields := bytes.Fields(b)
+	if len(fields) < 2 {
+		return cpu, recording.Unknown64, fmt.Errorf("reading /proc/self/statm: %q", b)
+	}
+	pages, err := strconv.ParseUint(string(fields[1]), 10, 64)
+	if err != nil {
+		return cpu, recording.Unknown64, err
+	}
+	return cpu, pages * uint64(os.Getpagesize()), nil
+}
