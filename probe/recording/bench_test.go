@@ -118,7 +118,7 @@ func BenchmarkRingDrain(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 }
 
-// TestScanMemoryIsBounded scans 8 MiB and 32 MiB of records and allocates the same for both.
+// TestScanMemoryIsBounded scans 4 MiB and 16 MiB of records and allocates the same for both.
 func TestScanMemoryIsBounded(t *testing.T) {
 	allocated := func(r Reader) uint64 {
 		var before, after runtime.MemStats
@@ -129,8 +129,8 @@ func TestScanMemoryIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	small, large := allocated(bigRecording(t, 1<<17, 256)), allocated(bigRecording(t, 1<<19, 256))
+	small, large := allocated(bigRecording(t, 1<<16, 256)), allocated(bigRecording(t, 1<<18, 256))
 	if large > small+64<<10 || large > 2<<20 {
-		t.Errorf("scanning allocates %d bytes for 8 MiB and %d for 32 MiB", small, large)
+		t.Errorf("scanning allocates %d bytes for 4 MiB and %d for 16 MiB", small, large)
 	}
 }
