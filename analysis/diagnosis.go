@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/datawait/datawait/analysis/fixes"
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/verdict"
 	"github.com/datawait/datawait/probe/unit"
@@ -9,15 +10,20 @@ import (
 // diagnosis says what the numbers mean and what to do: the model of the rank that decides, what its signatures say, and what each
 // fix would change.
 func (r *run) diagnosis() {
-	out := r.out
-	out.Verdicts, out.Dropped = []Verdict{}, []Dropped{}
-	out.Fixes, out.NoHelp, out.Plan = []Fix{}, []NoHelp{}, []PlanStep{}
 	var p loader.Parameters
 	if k := r.decider(); k != nil {
 		p = r.parameters(k)
 	}
-	s := loader.New(p).Summary()
-	out.Model = Model(s)
+	model := loader.New(p)
+	found := verdict.Judge(r.facts(), model)
+	ranking := fixes.Rank(model)
+	out := r.out
+	out.Model = model.Summary()
+	out.Verdicts, out.Dropped = found.Verdicts, found.Dropped
+	out.Fixes, out.NoHelp, out.Unpriced, out.Plan = ranking.Fixes, ranking.NoHelp, ranking.Unpriced, ranking.Plan
+	if out.Model.Reason == "" {
+		out.Model.Reason = ranking.Reason
+	}
 }
 
 // minSteady is the fewest steady steps that carry a judgement.
