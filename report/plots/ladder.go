@@ -36,8 +36,23 @@ func (p *pen) rung(r view.Rung, color role, y, width vg.Length) {
 	p.box(track, name, y-half, name+full, y+half)
 	p.box(color, name, y-half, name+full*vg.Length(between(r.Share.Value, 0, 1)), y+half)
 	p.text(bold(right(normal, ink)), width, y, r.Share.Text)
-	if at := name + full*vg.Length(between(r.Share.Value, 0, 1)) + 8; r.Note != "" && at < name+full-40 {
-		p.text(left(small, muted), at, y, fit(left(small, muted), r.Note, name+full-at-2))
+	p.rungNote(r.Note, color, name, name+full*vg.Length(between(r.Share.Value, 0, 1)), name+full, y)
+}
+
+// rungNote writes a note behind the end of a bar, or inside the bar where there is no room behind it.
+func (p *pen) rungNote(note string, color role, begin, end, full, y vg.Length) {
+	behind, inside := left(small, muted), right(small, paper)
+	if color.name == resident.name {
+		inside = right(small, ink)
+	}
+	switch w := widthOf(behind, note); {
+	case note == "":
+	case end+8+w <= full:
+		p.text(behind, end+8, y, note)
+	case begin+8+w <= end-8:
+		p.text(inside, end-8, y, note)
+	default:
+		p.text(behind, end+8, y, fit(behind, note, full-end-8))
 	}
 }
 

@@ -18,19 +18,24 @@ func Timeline(t view.Timeline) Figure {
 	if len(t.Panels) == 0 {
 		return Figure{}
 	}
-	n := len(t.Panels)
-	return Figure{Name: "timeline", Alt: timelineAlt(t), Width: timelineWidth, Height: vg.Length(n * panelHeight), draw: func(p *pen) {
+	n, strips := len(t.Panels), vg.Length(0)
+	if len(t.Strips) > 0 {
+		strips = vg.Length(len(t.Strips)*stripHeight + 30)
+	}
+	height := vg.Length(n*panelHeight) + strips
+	return Figure{Name: "timeline", Alt: timelineAlt(t), Width: timelineWidth, Height: height, draw: func(p *pen) {
 		for i, panel := range t.Panels {
-			top := vg.Length((n - i) * panelHeight)
+			top := height - vg.Length(i*panelHeight)
 			p.text(bold(left(normal, ink)), 0, top-9, panel.Title)
-			area := draw.Crop(p.Canvas, 0, -8, top-panelHeight+4, top-vg.Length(n*panelHeight)-40)
+			area := draw.Crop(p.Canvas, 0, -8, top-panelHeight+4, top-height-40)
 			chart(panel).Draw(area)
 		}
-		p.timelineKey(t, timelineWidth, vg.Length(n*panelHeight)-9)
+		p.timelineKey(t, timelineWidth, height-9)
+		p.strips(t, strips)
 	}}
 }
 
-const timelineWidth, panelHeight = 1224, 204
+const timelineWidth, panelHeight, stripHeight = 1224, 204, 30
 
 // chart is the plot of one panel: time to the right, shares up.
 func chart(panel view.Panel) *plot.Plot {
@@ -128,24 +133,45 @@ type activity struct{ view.Panel }
 
 func (a activity) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	level := func(s float64) vg.Length { return y(between(s, 0, 1)) }
-	runs(len(a.Columns), func(i int) bool { return a.Columns[i].SMKnown }, func(from, to int) {
+	pn := &pen{c}
+	pn.band(a.Columns, func(i int) vg.Length { return x(columnTime(a.Panel, i)) }, func(s float64) vg.Length { return y(between(s, 0, 1)) })
+}
+
+// band draws columns of SM activity; left gives the left edge of a column, level the height of a share.
+func (p *pen) band(columns []view.Pixel, left func(int) vg.Length, level func(float64) vg.Length) {
+	runs(len(columns), func(i int) bool { return columns[i].SMKnown }, func(from, to int) {
 		var band, mean vg.Path
 		for i := from; i < to; i++ {
-			l, r := x(columnTime(a.Panel, i)), x(columnTime(a.Panel, i+1))
-			line(&band, i == from, vg.Point{X: l, Y: level(a.Columns[i].SMMax)}, vg.Point{X: r, Y: level(a.Columns[i].SMMax)})
-			line(&mean, i == from, vg.Point{X: l, Y: level(a.Columns[i].SMMean)}, vg.Point{X: r, Y: level(a.Columns[i].SMMean)})
+			l, r := left(i), left(i+1)
+			line(&band, i == from, vg.Point{X: l, Y: level(columns[i].SMMax)}, vg.Point{X: r, Y: level(columns[i].SMMax)})
+			line(&mean, i == from, vg.Point{X: l, Y: level(columns[i].SMMean)}, vg.Point{X: r, Y: level(columns[i].SMMean)})
 		}
 		for i := to - 1; i >= from; i-- {
-			l, r := x(columnTime(a.Panel, i)), x(columnTime(a.Panel, i+1))
-			line(&band, false, vg.Point{X: r, Y: level(a.Columns[i].SMMin)}, vg.Point{X: l, Y: level(a.Columns[i].SMMin)})
+			line(&band, false, vg.Point{X: left(i + 1), Y: level(columns[i].SMMin)}, vg.Point{X: left(i), Y: level(columns[i].SMMin)})
 		}
 		band.Close()
-		c.SetColor(faded(working, 70))
-		c.Fill(band)
-		c.SetLineStyle(draw.LineStyle{Color: working.light, Width: 1.1})
-		c.Stroke(mean)
+		p.SetColor(faded(working, 70))
+		p.Fill(band)
+		p.SetLineStyle(draw.LineStyle{Color: working.light, Width: 1.1})
+		p.Stroke(mean)
 	})
+}
+
+// strips draws each GPU of the job over the whole run, one below the other.
+func (p *pen) strips(t view.Timeline, top vg.Length) {
+	const name, gap = 150, 6
+	if len(t.Strips) == 0 {
+		return
+	}
+	p.text(bold(left(normal, ink)), 0, top-9, "SM activity of every GPU, 0 to 100 %")
+	for n, s := range t.Strips {
+		floor := top - 24 - vg.Length((n+1)*stripHeight)
+		p.text(left(small, ink), 0, floor+stripHeight/2-gap/2, fit(left(small, ink), s.Name, name-8))
+		p.box(track, name, floor, timelineWidth-8, floor+stripHeight-gap)
+		width := vg.Length(timelineWidth - 8 - name)
+		p.band(s.Columns, func(i int) vg.Length { return name + width*vg.Length(i)/vg.Length(len(s.Columns)) },
+			func(x float64) vg.Length { return floor + (stripHeight-gap)*vg.Length(between(x, 0, 1)) })
+	}
 }
 
 // line adds points to a path, leaving out those that do not move.
@@ -207,7 +233,10 @@ func allFit(spans []view.Span, x func(float64) vg.Length) bool {
 
 // timelineKey names the colours at the upper right.
 func (p *pen) timelineKey(t view.Timeline, width, y vg.Length) {
-	keys := []key{{waiting, "data wait, share of the time", 10}, {working, "SM activity, mean and least to most", 10}}
+	keys := []key{{waiting, "data wait, share of the time", 10}}
+	if slices.ContainsFunc(t.Panels[0].Columns, func(p view.Pixel) bool { return p.SMKnown }) {
+		keys = append(keys, key{working, "SM activity, mean and least to most", 10})
+	}
 	if len(t.Panels[0].Blocks) > 0 {
 		keys = append(keys, key{working, "block on batches in memory", 4}, key{waiting, "block on live data", 4})
 	}

@@ -9,6 +9,7 @@ import (
 // Timeline is the run over time, reduced to what a picture can show.
 type Timeline struct {
 	Panels []Panel // the whole run, then a closer look
+	Strips []Strip // every GPU over the whole run, where there are several
 	Note   string  // which GPU and which rank
 	Words  string  // why there is no picture; "" where there is one
 }
@@ -29,6 +30,12 @@ type Pixel struct {
 	Wait                 float64 // share of the column that the training thread waited for data
 }
 
+// Strip is one GPU over the whole run.
+type Strip struct {
+	Name    string
+	Columns []Pixel
+}
+
 // Span is a named stretch of time.
 type Span struct {
 	Begin, End float64
@@ -36,8 +43,11 @@ type Span struct {
 	Void       bool // a block that does not count
 }
 
-// columns is how many columns a panel has: about one per pixel of a wide page.
-const columns = 900
+// columns is how many columns a panel has: about one per pixel of a wide page. A strip has a third of them.
+const columns, stripColumns = 900, 300
+
+// maxStrips is how many GPUs have a strip.
+const maxStrips = 16
 
 func timeline(r *analysis.Result) Timeline {
 	t := r.Timeline
@@ -50,6 +60,12 @@ func timeline(r *analysis.Result) Timeline {
 	out.Panels = append(out.Panels, panel(t, gpu, "The whole run", 0, length))
 	if begin, end, name, ok := closer(r, gpu, length); ok {
 		out.Panels = append(out.Panels, panel(t, gpu, name, begin, end))
+	}
+	if len(t.GPU) > 1 {
+		out.Strips = strips(r, length)
+	}
+	if n := len(t.GPU); n > maxStrips {
+		out.Note += " Shown are " + count(maxStrips) + " of " + count(n) + " GPUs."
 	}
 	return out
 }
@@ -96,6 +112,24 @@ func drawnGPU(r *analysis.Result) analysis.TimelineGPU {
 	return analysis.TimelineGPU{}
 }
 
+func strips(r *analysis.Result, length float64) []Strip {
+	var out []Strip
+	for _, g := range r.Timeline.GPU[:min(maxStrips, len(r.Timeline.GPU))] {
+		out = append(out, Strip{gpuLabel(r, g.UUID), reduce(g.Windows, nil, 0, length, stripColumns)})
+	}
+	return out
+}
+
+// gpuLabel names a GPU by the rank that used it.
+func gpuLabel(r *analysis.Result, uuid string) string {
+	for _, k := range r.Ranks {
+		if u, ok := k.GPUUUID.Get(); ok && u == uuid {
+			return "rank " + count(k.Rank) + ", " + shortUUID(uuid)
+		}
+	}
+	return shortUUID(uuid)
+}
+
 func timelineNote(r *analysis.Result, gpu analysis.TimelineGPU) string {
 	rank := "the first rank"
 	if len(r.Ranks) > 0 {
@@ -104,7 +138,7 @@ func timelineNote(r *analysis.Result, gpu analysis.TimelineGPU) string {
 	if len(gpu.Windows) == 0 {
 		return "Data wait of " + rank + ". SM activity unknown: no counters of its GPU."
 	}
-	return "SM activity of GPU " + shortUUID(gpu.UUID) + " and data wait of " + rank + "."
+	return "SM activity of " + shortUUID(gpu.UUID) + " and data wait of " + rank + ". Where the blue line is missing, so are the counters."
 }
 
 // closer chooses the span of the closer look: the change from live data to batches in memory where the test has one, else
@@ -141,7 +175,7 @@ func changeToCached(blocks []analysis.TimelineBlock) (float64, bool) {
 }
 
 func panel(t analysis.Timeline, gpu analysis.TimelineGPU, title string, begin, end float64) Panel {
-	p := Panel{Title: title, Begin: begin, End: end, Columns: reduce(gpu.Windows, t.Wait, begin, end)}
+	p := Panel{Title: title, Begin: begin, End: end, Columns: reduce(gpu.Windows, t.Wait, begin, end, columns)}
 	for _, b := range t.Blocks {
 		if s, ok := clipSpan(b.Interval, begin, end); ok {
 			s.ID, s.Name, s.Void = cleanName(b.Leg), legName(b.Leg), b.Void
@@ -165,16 +199,16 @@ func clipSpan(i analysis.Interval, begin, end float64) (Span, bool) {
 	return s, s.Begin < s.End
 }
 
-// reduce folds windows and waits into columns.
-func reduce(windows []analysis.Window, waits []analysis.Interval, begin, end float64) []Pixel {
-	px := make([]Pixel, columns)
-	seen := make([]float64, columns) // seconds of a column that known windows cover
-	width := (end - begin) / columns
+// reduce folds windows and waits into n columns.
+func reduce(windows []analysis.Window, waits []analysis.Interval, begin, end float64, n int) []Pixel {
+	px := make([]Pixel, n)
+	seen := make([]float64, n) // seconds of a column that known windows cover
+	width := (end - begin) / float64(n)
 	for _, w := range windows {
 		if !finite(w.SM) {
 			continue
 		}
-		eachColumn(w.Begin, w.End, begin, width, func(i int, overlap float64) {
+		eachColumn(w.Begin, w.End, begin, width, n, func(i int, overlap float64) {
 			p := &px[i]
 			if !p.SMKnown {
 				*p = Pixel{SMKnown: true, SMMin: w.SM, SMMax: w.SM}
@@ -190,18 +224,18 @@ func reduce(windows []analysis.Window, waits []analysis.Interval, begin, end flo
 		}
 	}
 	for _, w := range waits {
-		eachColumn(w.Begin, w.End, begin, width, func(i int, overlap float64) { px[i].Wait = min(1, px[i].Wait+overlap/width) })
+		eachColumn(w.Begin, w.End, begin, width, n, func(i int, overlap float64) { px[i].Wait = min(1, px[i].Wait+overlap/width) })
 	}
 	return px
 }
 
 // eachColumn calls f for every column that [from, to) overlaps, with the length of the overlap.
-func eachColumn(from, to, begin, width float64, f func(i int, overlap float64)) {
-	if !finite(from) || !finite(to) || to <= from || to <= begin || from >= begin+columns*width {
+func eachColumn(from, to, begin, width float64, n int, f func(i int, overlap float64)) {
+	if !finite(from) || !finite(to) || to <= from || to <= begin || from >= begin+float64(n)*width {
 		return
 	}
 	first := max(0, int((from-begin)/width))
-	last := min(columns-1, int((to-begin)/width))
+	last := min(n-1, int((to-begin)/width))
 	for i := first; i <= last; i++ {
 		left := begin + float64(i)*width
 		if overlap := min(to, left+width) - max(from, left); overlap > 0 {
