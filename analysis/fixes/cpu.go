@@ -35,14 +35,15 @@ func preprocessOnce(j *job, s state) proposal {
 	return p
 }
 
-// growth is how many times larger finished tensors are than what was read for them; 1 where unknown or smaller.
+// growth is how many times larger finished tensors are than what was read for them: 1 where unknown or smaller, or where no
+// exclusive store would have to move them.
 func (j *job) growth() float64 {
 	read, ok := j.p.Batch.Read.Get()
 	bytes, okBytes := j.p.Batch.Bytes.Get()
-	if !ok || !okBytes || read <= 0 {
+	if !ok || !okBytes || read <= 0 || j.now.law.Shared <= 0 {
 		return 1
 	}
-	return math.Max(1, bytes/read)
+	return math.Max(1, math.Min(bytes/read, 100))
 }
 
 // cheaperDecode takes another decoder. Measured gains are 1.3 to 1.8 per decode and next to nothing where a PIL image must come

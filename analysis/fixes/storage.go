@@ -22,7 +22,7 @@ func nvmeCache(j *job, s state) proposal {
 	}
 	left := math.Max(0, j.p.Batch.Read.Or(0)) / localRead
 	remains := 0.25
-	if !j.storageSeen() {
+	if !j.p.Batch.Reads() {
 		remains = 0.5
 		p.assumes[0] += ", although no file, request or byte was seen (interval: half of it)"
 	}
@@ -63,8 +63,8 @@ func parallelFilesystem(j *job, s state) proposal {
 func shardFiles(j *job, s state) proposal {
 	n := math.Max(j.p.Batch.Files.Or(0), j.p.Batch.Requests.Or(0))
 	p := proposal{title: "pack small files into shards", effort: dataJob}
-	if n == 0 {
-		if s.law.Off > s.law.CPU && j.waiting(s) && !j.storageSeen() {
+	if n < 0.5 {
+		if s.law.Off > s.law.CPU && j.waiting(s) && !j.p.Batch.Reads() {
 			p.how = "pack the files into tar or record shards"
 			p.unpriced = "neither files nor requests were seen, so what one costs is not known"
 			return p
@@ -94,16 +94,10 @@ func (j *job) fewerReads(s *state, n, part float64) {
 	shared := s.law.Shared
 	s.wait(factor)
 	read, ok := j.p.Batch.Read.Get()
-	if shared > 0 && (!ok || read/shared >= slowLink) {
+	if shared > 0 && (!ok || !j.p.Batch.Reads() || read/shared >= slowLink) {
 		s.law.Shared = shared
 		s.law.Off = math.Max(s.law.Off, shared)
 	}
-}
-
-// storageSeen says whether anything shows that builds read from storage.
-func (j *job) storageSeen() bool {
-	b := j.p.Batch
-	return b.Files.Or(0) > 0 || b.Requests.Or(0) > 0 || b.Read.Or(0) > 0
 }
 
 // waiting says whether a step is longer than its own work by more than is worth mentioning.

@@ -36,8 +36,12 @@ func (m *Model) fillBuild() {
 	}
 }
 
+// longest is the part of a CPU second by which neighbours are taken to stretch it. What a build waits for a core beyond that it
+// waits at wake-ups, however little it computes: eight samples that only sleep wait eight times.
+const longest = 0.25
+
 // fillStretch keeps run-queue time that the core term does not bring back: where B/K reaches the measured step, the queue is
-// what full cores look like from inside; below it, something else made builds wait for a core. No build is stretched beyond
+// what full cores look like from inside; below it, something else made builds wait for a core. No build is held up beyond
 // what the step allows (W builds per W steps).
 func (m *Model) fillStretch() {
 	l := &m.Law
@@ -46,8 +50,9 @@ func (m *Model) fillStretch() {
 	if !ok || !okStep || l.CPU <= 0 || l.Workers == 0 || l.Terms().Cores > (1-Gate/2)*t.Value {
 		return
 	}
-	most := (float64(l.Workers)*t.Value/l.Fetches - l.Off) / l.CPU
-	l.Stretch = math.Max(1, math.Min(1+runq/l.CPU, most))
+	runq = math.Max(0, math.Min(runq, float64(l.Workers)*t.Value/l.Fetches-l.Off-l.CPU))
+	l.Stretch = 1 + math.Min(runq/l.CPU, longest)
+	l.Queue = runq - (l.Stretch-1)*l.CPU
 }
 
 // offCPU returns the off-CPU part of an undisturbed build from the best witness there is.

@@ -20,7 +20,7 @@ const (
 // holds it against an event simulation of PyTorch's queueing.
 //
 // Off, CPU and Work are of a build that nothing holds up. Contention is not part of them: it is what the terms of cores and shared
-// are for. Only run-queue time that full cores do not explain (other ranks, other jobs, the scheduler) is kept, as Stretch.
+// are for. Only run-queue time that full cores do not explain (other ranks, other jobs, the scheduler) is kept, as Queue and Stretch.
 type Law struct {
 	Workers int     // W
 	Fetches float64 // batches per step
@@ -33,6 +33,7 @@ type Law struct {
 
 	Off     float64 // seconds per batch off the CPU, in one worker
 	CPU     float64 // seconds per batch of the building thread
+	Queue   float64 // seconds per batch a worker waits for a core, whatever it computes: at every wake-up
 	Stretch float64 // wall seconds of a CPU second where cores are contended but not full; below 1 counts as 1
 	Work    float64 // CPU seconds per batch of the whole worker, helper threads included; ≥ CPU
 	Shared  float64 // seconds per batch on an exclusive resource; part of Off
@@ -50,13 +51,14 @@ type Terms struct {
 	Cores   float64 // F·B/K
 }
 
-// Build is L: one batch in one worker, with nothing in its way but the contention of [Law.Stretch].
-func (l Law) Build() float64 { return l.Off + l.CPU*math.Max(1, l.Stretch) }
+// Build is L: one batch in one worker, with nothing in its way but the contention in Queue and Stretch.
+func (l Law) Build() float64 { return l.Off + l.Queue + l.CPU*math.Max(1, l.Stretch) }
 
 // WithCores returns the law on other cores. What contention there was falls with what is added.
 func (l Law) WithCores(workers, job float64) Law {
-	if l.Stretch > 1 && workers > l.WorkerCores {
-		l.Stretch = 1 + (l.Stretch-1)*l.WorkerCores/workers
+	if workers > l.WorkerCores {
+		l.Stretch = 1 + math.Max(0, l.Stretch-1)*l.WorkerCores/workers
+		l.Queue *= l.WorkerCores / workers
 	}
 	l.WorkerCores, l.JobCores = workers, job
 	return l

@@ -69,6 +69,12 @@ type BatchCosts struct {
 	Tensors  Num
 }
 
+// Reads says whether anything shows that builds read from storage. A file or a few bytes now and then (imports, locks, pipes) are no
+// such thing.
+func (b BatchCosts) Reads() bool {
+	return b.Files.Or(0) >= 0.5 || b.Requests.Or(0) >= 0.5 || b.Read.Or(0) >= 4096
+}
+
 // SoloCosts is one batch built while all other workers of the rank were idle: the cached-data test asks for such builds.
 // All unknown when the test did not run, and at W ≤ 1 where every build is alone.
 type SoloCosts struct {

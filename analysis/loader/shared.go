@@ -31,17 +31,33 @@ func (m *Model) fillShared() {
 	}
 	m.Known.Shared = true
 	excess := off.Value - alone.Value
-	period := (off.Value + m.Law.CPU) / n
-	ranks := float64(max(m.Parameters.Host.Ranks, 1))
 	if excess > grows*alone.Value && excess > material*(off.Value+m.Law.CPU) {
-		x := math.Min(alone.Value*ranks, period)
-		m.Law.Shared = x
+		x := math.Min(m.longestHold(alone.Value), m.wallInCompany()/n)
+		m.Law.Shared, m.Law.Off = x, math.Max(x, m.Law.Off)
 		m.varyBy(x*relative(off.Value, off.Low), x*relative(off.High, off.Value), x, func(l *Law, v float64) { l.Shared = v })
 		return
 	}
 	// Not saturated: what growth there is bounds the exclusive part from above.
 	most := math.Max(0, off.High-alone.Low) / (n - 1)
 	m.varyBy(0, math.Min(most, alone.Value), 0, func(l *Law, v float64) { l.Shared = v })
+}
+
+// longestHold bounds the time per batch on an exclusive resource: the off-CPU time alone, of every rank that queues. Where builds hardly
+// compute, a build may hold the resource while it waits for a core as well, so its whole time alone is the bound.
+func (m *Model) longestHold(alone float64) float64 {
+	hold := alone
+	if wall, ok := m.Parameters.Solo.Wall.Get(); ok && alone > 0.5*wall.Value {
+		hold = math.Max(hold, wall.Value-m.Law.CPU)
+	}
+	return hold * float64(max(m.Parameters.Host.Ranks, 1))
+}
+
+// wallInCompany is L as it was measured.
+func (m *Model) wallInCompany() float64 {
+	if wall, ok := m.Parameters.Batch.Wall.Get(); ok {
+		return wall.Value
+	}
+	return m.Parameters.Batch.OffCPU.Or(noEstimate).Value + m.Parameters.Batch.RunQueue.Or(0) + m.Law.CPU
 }
 
 // sharedUnknown lets the interval reach to the case that all off-CPU time is exclusive, as far as the step that ran allows it.

@@ -31,7 +31,7 @@ func storageLatency(s *subject) opinion {
 		title += fmt.Sprintf(", for %.0f reads of %s each", reads, phrase.Duration(s.l.Off/reads))
 	}
 	base := 0.6
-	if reads > 0 || s.p.Batch.Read.Or(0) > 0 {
+	if s.p.Batch.Reads() {
 		base = 0.85
 	}
 	o := find(Verdict{
@@ -62,7 +62,7 @@ func storageBandwidth(s *subject) opinion {
 	alone, company := s.p.Solo.OffCPU.Or(none).Value, s.p.Batch.OffCPU.Or(none).Value
 	what, base := "something that serves one at a time (a link, a disk, a lock)", 0.75
 	e := s.reads(s.build(s.wait())).value("solo_off_cpu_seconds_per_batch", alone, "seconds", byAlone).value("shared_seconds", s.t.Shared, "seconds", byLaw)
-	if read, ok := s.p.Batch.Read.Get(); ok && read > 0 && s.l.Shared > 0 {
+	if read, ok := s.p.Batch.Read.Get(); ok && s.p.Batch.Reads() && read > 0 && s.l.Shared > 0 {
 		what, base = fmt.Sprintf("a store that gives %.3g MB/s in all", read/s.l.Shared/1e6), 0.9
 		e = e.value("read_bytes_per_second", read/s.l.Shared, "bytes", byLaw)
 	}
