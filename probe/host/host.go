@@ -33,6 +33,8 @@ type Options struct {
 const processTick = time.Second
 
 // Host takes samples of one machine and one job and writes them to one stream. It belongs to one goroutine.
+//
+// The job's limits and network are those of its first main process: processes of several containers are several jobs.
 type Host struct {
 	out   *recording.Appender
 	files *files

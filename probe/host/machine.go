@@ -127,6 +127,7 @@ func (h *Host) memory() memory {
 		h.because("memory", err.Error())
 		return memory{unknown, unknown}
 	}
+	h.because("memory", "")
 	return parseMemory(b)
 }
 

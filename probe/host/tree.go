@@ -12,9 +12,10 @@ import (
 )
 
 // Known is a process that is known to belong to the job: the command datawait started, and every process whose spool was
-// seen. Its descendants belong to the job too.
+// seen. Its descendants belong to the job too. A spool written in another pid namespace names pids that mean others here;
+// StartTicks keeps those out.
 type Known struct {
-	PID        int
+	PID        int    // in the agent's pid namespace
 	StartTicks uint64 // field 22 of /proc/PID/stat; Unknown64 or 0 = not known
 	Role       recording.ProcessRole
 }
