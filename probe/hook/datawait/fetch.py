@@ -20,6 +20,7 @@ from .ring import Ring, Totals
 from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, foreign, ring_for
 
 MILLISECOND = 1_000_000
+LOOK_EVERY = 100 * MILLISECOND
 UNSTEPPED = UNCOUNTED | NO_GRAD  # where steps are fetches, these are none
 EMULATED_GPU = os.environ.get("DATAWAIT_GPU") == "emulated"
 
@@ -196,6 +197,9 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
             last = ring.flush(leave)
             if mark is not None:
                 _device_after(mark, last, number, ring)
+            if leave >= core.look_at:
+                core.look_at = leave + LOOK_EVERY
+                look_around()
         if meter is not None and after is not None:
             meter.write(ring, number, after, batch, False)
     except Exception as error:
@@ -270,7 +274,7 @@ def _source(track: Track, call: Callable[[Any], Any], it: Any) -> Any:
 
 
 def look_around() -> None:
-    """Every 64 fetches and at every new iterator: what may have changed behind the hook's back."""
+    """Ten times a second and at every new iterator: what may have changed behind the hook's back."""
     optimizer = sys.modules.get("datawait.optimizer")
     if optimizer is not None:
         optimizer.rewrap()  # torch.compile takes the wrapper off optimizer classes

@@ -29,7 +29,7 @@ class Core:
 
     __slots__ = (
         "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "inside",
-        "step", "unit", "boundary", "block", "measure_at", "device", "test", "test_due", "serving",
+        "step", "unit", "boundary", "block", "measure_at", "look_at", "device", "test", "test_due", "serving",
         "complained", "start_method", "hooks_on_open",
     )  # fmt: skip
 
@@ -56,6 +56,7 @@ class Core:
         self.boundary = -1  # step count at the last step boundary seen
         self.block = 0
         self.measure_at = 0  # no thread CPU is read before this time
+        self.look_at = 0  # look around no earlier than this
         self.device: Any = None  # device clock around next(), see events.py
         self.test: Any = None  # cached-data test
         self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
@@ -274,8 +275,10 @@ def finish(pid: int) -> None:
     try:
         if ring.ints[layout.I_STATE] == layout.CLOSED:
             return
+        now = core.clock()
+        ring.flush(now)
+        ring.end_validation()
         if core.role == "main" and getattr(sys, "last_value", None) is None:
-            now = core.clock()
             ring.mark(layout.ENDED, now, now)
         ring.close()
     except Exception:
