@@ -43,7 +43,7 @@ func (d *device) row() GPU {
 	g.HeldRatio = quotient(c.held, c.heldKnown, "no source told who holds this GPU")
 	g.ResidentRatio = quotient(c.resident, c.residentKnown, noWindow)
 	g.TensorActiveRatio = quotient(c.tensor, c.tensorKnown, "tensor activity was not read")
-	g.SMActiveRatio = estimate(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), noActivity)
+	g.SMActiveRatio = portion(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), noActivity)
 	u := d.unmix()
 	g.SMActiveComputing, g.SMActiveWaiting = u.computing, u.waiting
 	return g

@@ -20,6 +20,16 @@ func estimate(r *stat.Ratio, n int, grade stat.Grade, source, why string) Est {
 	return scaled(r, 1, n, grade, source, why)
 }
 
+// portion is an estimate of something that cannot exceed the whole.
+func portion(r *stat.Ratio, n int, grade stat.Grade, source, why string) Est {
+	e, ok := estimate(r, n, grade, source, why).Get()
+	if !ok {
+		return estimate(r, n, grade, source, why)
+	}
+	e.Value, e.High = math.Min(1, e.Value), math.Min(1, e.High)
+	return unit.Some(e)
+}
+
 // scaled is estimate in another unit.
 func scaled(r *stat.Ratio, by float64, n int, grade stat.Grade, source, why string) Est {
 	if r == nil || r.N() == 0 {

@@ -131,7 +131,7 @@ func (r *run) step() {
 	}
 	grade := stat.GradeA
 	s.MeanSeconds = scaled(stat.Combine(mean...), 1e-9, s.N, grade, "hook clock", noSteady)
-	s.DataWaitShare = estimate(stat.Combine(share...), s.N, grade, "hook clock", noSteady)
+	s.DataWaitShare = portion(stat.Combine(share...), s.N, grade, "hook clock", noSteady)
 	s.ExposedWaitShare = unit.None[stat.Estimate](noDeviceClock)
 	if wait > 0 && float64(blind) <= 0.1*float64(wait) {
 		source := "device events"
@@ -140,7 +140,7 @@ func (r *run) step() {
 				source = "emulated device"
 			}
 		}
-		s.ExposedWaitShare = estimate(stat.Combine(exposed...), s.N, stat.GradeB, source, noSteady)
+		s.ExposedWaitShare = portion(stat.Combine(exposed...), s.N, stat.GradeB, source, noSteady)
 	}
 	s.HandoffShare = unit.None[float64]("no fetch could be joined with its batch")
 	if joined > 0 && 2*joined >= fetches {
