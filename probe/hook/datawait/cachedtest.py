@@ -205,6 +205,7 @@ class CachedTest:
             return
         self._running = running
         self._number(planned.number)
+        os.environ["DATAWAIT_TEST"] = "0"  # children this rank has from here on are no ranks
         if planned.leg != control.LIVE and not self._contaminated:
             self._contaminated = True
             now = self._clock()
