@@ -24,7 +24,7 @@ build: ## Build bin/datawait
 	$(GO) build -trimpath -o $(BIN) ./cmd/datawait
 
 demo: build ## The case study in a minute, without a GPU: before and after, with both reports
-	$(BIN) demo --out demo-out
+	$(BIN) demo --force --out demo-out
 
 setup: ## Install what the tests need (Debian packages, no recommends)
 	@.ci/setup

@@ -42,13 +42,17 @@ class Loader:
         order = list(self.sampler())
         batches = [order[i : i + self.batch_size] for i in range(0, len(self) * self.batch_size, self.batch_size)]
         self._drain()
-        sent = 0
+        ahead = self.workers * self.prefetch
+        self._ask(batches[:ahead], 0)
         for number in range(len(batches)):
-            while sent < len(batches) and sent < number + self.workers * self.prefetch:
-                self._inboxes[sent % self.workers].put((sent, batches[sent]))
-                self._outstanding += 1
-                sent += 1
-            yield self._take(number)
+            batch = self._take(number)
+            self._ask(batches[number + ahead : number + ahead + 1], number + ahead)  # one more for each one taken
+            yield batch
+
+    def _ask(self, batches, first):
+        for number, indices in enumerate(batches, first):
+            self._inboxes[number % self.workers].put((number, indices))
+            self._outstanding += 1
 
     def _take(self, number):
         while number not in self._arrived:

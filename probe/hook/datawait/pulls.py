@@ -136,15 +136,22 @@ class Pulls:
         if source.workers == 0:
             return
         deadline = self._clock() + self._patience(source)
+        seen, since = -1, self._clock()
         while True:
-            ready, outstanding = source.ready(), source.outstanding()
-            if ready is None or outstanding is None:
+            now, ready, outstanding = self._clock(), source.ready(), source.outstanding()
+            if ready is None:
                 raise Void(NEVER_IDLE, "queue depth unknown")
-            if ready >= outstanding:
+            if ready != seen:
+                seen, since = ready, now
+            if ready >= outstanding if outstanding is not None else now - since >= self._stillness(source):
                 return
-            if self._clock() > deadline:
-                raise Void(NEVER_IDLE, "%d of %d batches built" % (ready, outstanding))
+            if now > deadline:
+                raise Void(NEVER_IDLE, "%d of %s batches built" % (ready, outstanding))
             self._sleep(0.001)
+
+    def _stillness(self, source: Source) -> int:
+        """A loader that does not tell what it was asked for is idle when its queue has not grown for three builds."""
+        return max(SECOND // 5, 3 * self.step_ns * workers_of(source))
 
     def _patience(self, source: Source) -> int:
         """An empty queue is full again after P builds; where loading is the limit a build takes W steps."""

@@ -55,19 +55,6 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newVersion(s), newGPUChild(s))
-	root.AddCommand(extraCommands(s)...)
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newDemo(s), newVersion(s), newGPUChild(s))
 	return root
 }
-
-// extraCommands are commands that other files add to the table above.
-func extraCommands(s Streams) []*cobra.Command {
-	var commands []*cobra.Command
-	for _, make := range extra {
-		commands = append(commands, make(s))
-	}
-	return commands
-}
-
-// extra is appended to by files that add a command of their own (demo.go).
-var extra []func(Streams) *cobra.Command
