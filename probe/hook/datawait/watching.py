@@ -50,6 +50,8 @@ class Watched:
         name: Optional[str],
     ) -> None:
         self._iterable = iterable
+        if length is None:
+            length = _length(iterable)
         self._shape = (workers, prefetch, length)
         self._ready = ready
         known = loaders.find(iterable)
@@ -151,6 +153,14 @@ class WatchTrack(Track):
             layout.pack_iterator, layout.ITERATOR, 0, self.loader.number, self.begin, self.end, self.epoch,
             self.workers, UNKNOWN32 if self.length is None else self.length, self.prefetch,
         )  # fmt: skip
+
+
+def _length(iterable: Any) -> Optional[int]:
+    """Batches of an epoch, where the iterable knows: without it the cached-data test cannot keep an epoch's length."""
+    try:
+        return len(iterable)
+    except Exception:
+        return None
 
 
 def _describe(

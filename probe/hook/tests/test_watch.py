@@ -96,11 +96,17 @@ def test_a_broken_ready_is_left_alone(hook):
 
 
 def test_unknown_stays_unknown(hook):
-    list(datawait.watch(Loader(1), name="bare"))
+    list(datawait.watch(iter([1]), name="bare"))
     ring = hook.read()
     (iterator,) = ring.all("ITERATOR")
     assert (iterator.workers, iterator.length, iterator.prefetch) == (None, None, None)
     assert ring.all("FETCH")[0].ready is None and ring.length == layout.UNKNOWN64
+
+
+def test_the_length_is_the_iterables_own_unless_given(hook):
+    list(datawait.watch([1, 2, 3], name="sized"))
+    list(datawait.watch([1, 2, 3], length=2, name="given"))
+    assert [i.length for i in hook.read().all("ITERATOR")] == [3, 2]
 
 
 def test_off_returns_the_iterable_itself(hook, monkeypatch):
