@@ -37,15 +37,11 @@ func (p *Planner) extend(v View) {
 	p.append(v, leg, e, first)
 }
 
-// append plans one pair from step first on: stretched where there is time, else as short as counts, else shorter than
-// ten counter windows if the leg has no pair yet, because step times count without them.
+// append plans one pair from step first on: the longest of the candidates that epochs, time and steps have room for.
 func (p *Planner) append(v View, leg recording.Leg, e paces, first uint64) {
 	least := p.least(leg, e, minWindows)
-	var why string
-	for i, s := range []size{p.stretched(v, leg, e, least), least, p.least(leg, e, 0)} {
-		if i == 2 && !p.wantsCoarse(v, leg, e, least) {
-			break
-		}
+	why := "" // the shortest one has no room
+	for _, s := range p.candidates(v, leg, e, least) {
 		var at uint64
 		if at, why = p.room(v, leg, e, first, s); why != "" {
 			continue
@@ -54,7 +50,7 @@ func (p *Planner) append(v View, leg recording.Leg, e paces, first uint64) {
 			live, _ := p.livePace(v)
 			p.history.live = &live
 		}
-		p.coarse = p.coarse || i == 2
+		p.coarse = p.coarse || s.steps() < least.steps()
 		p.book(leg, at, s, p.solo(leg, e))
 		return
 	}
@@ -65,10 +61,29 @@ func (p *Planner) append(v View, leg recording.Leg, e paces, first uint64) {
 	p.end(first)
 }
 
-// wantsCoarse reports whether blocks of few counter windows are better than none: for the first pair of a leg, and
-// wherever epochs have no room for longer ones.
-func (p *Planner) wantsCoarse(v View, leg recording.Leg, e paces, least size) bool {
-	return p.legs[leg].planned == 0 || !p.epoch(v, e).holds(least.steps())
+// candidates lists the lengths a pair may have, longest first: stretched where there is time, else as short as counts,
+// else with fewer counter windows, because step times count without them. Those are for the first pair of a leg, and
+// for wherever epochs have no room for longer ones.
+func (p *Planner) candidates(v View, leg recording.Leg, e paces, least size) []size {
+	list := []size{p.stretched(v, leg, e, least), least}
+	if p.legs[leg].planned > 0 && p.epoch(v, e).holds(least.steps()) {
+		return list
+	}
+	share := p.left(v) / time.Duration(max(p.allMissing(), 1))
+	for windows := minWindows - 2; windows > 0; windows -= 2 {
+		if s := p.least(leg, e, windows); s.takes(e)+e.settling(p.solo(leg, e)) <= share {
+			list = append(list, s)
+		}
+	}
+	return append(list, p.least(leg, e, 0))
+}
+
+// allMissing is how many pairs of any leg are still to be planned.
+func (p *Planner) allMissing() (pairs int) {
+	for _, l := range p.opt.Legs {
+		pairs += p.missing(l)
+	}
+	return pairs
 }
 
 // room returns where a pair of this size can begin, or why it cannot: epochs, time and steps must have room for it.
@@ -156,10 +171,7 @@ func (p *Planner) missing(leg recording.Leg) int {
 
 // stretched lengthens the counted part as far as the time left allows for all pairs still wanted.
 func (p *Planner) stretched(v View, leg recording.Leg, e paces, least size) size {
-	pairs := 0
-	for _, l := range p.opt.Legs {
-		pairs += p.missing(l)
-	}
+	pairs := p.allMissing()
 	alone := least.takes(e) + e.settling(p.solo(leg, e))
 	share := float64(p.left(v)) / float64(max(pairs, 1)) / float64(alone)
 	counted := time.Duration(min(share*0.8, maxStretch) * minWindows * float64(p.opt.Window))
