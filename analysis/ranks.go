@@ -101,13 +101,22 @@ func (k *rank) mainCPU() Ratio {
 // totals is the wait share from the totals that survive when the records of a ring were overwritten. They count every fetch,
 // epoch starts included.
 func (k *rank) totals() Ratio {
-	wait, between := 0.0, 0.0
+	wait, all, _ := k.sums()
+	return quotient(wait, all, noSteady)
+}
+
+// sums adds up the waits of the loaders that train: those whose fetches are not all made with autograd off. All is the time of the
+// loader that was seen longest, for what lies between the fetches of one holds the fetches of another.
+func (k *rank) sums() (wait, all float64, fetches int) {
 	for _, l := range k.Loaders {
-		if !l.Summed || l.Sums.NoGrad.Or(0) > 0 && l.Sums.NoGrad.Or(0) >= l.Sums.Fetches.Or(0) {
+		n := l.Sums.Fetches.Or(0)
+		if !l.Summed || n == 0 || n > 1<<40 || l.Sums.NoGrad.Or(0) >= n {
 			continue
 		}
-		wait += float64(l.Sums.WaitNS.Or(0))
-		between += float64(l.Sums.BetweenNS.Or(0))
+		waited, between := float64(l.Sums.WaitNS.Or(0)), float64(l.Sums.BetweenNS.Or(0))
+		wait += waited
+		all = max(all, waited+between)
+		fetches += int(n)
 	}
-	return quotient(wait, wait+between, noSteady)
+	return min(wait, all), all, fetches
 }

@@ -29,7 +29,8 @@ func Run(nodes []recording.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{job: job, options: o, out: &Result{Schema: Schema, Version: o.Version}}
+	r := &run{job: job, options: o, out: &Result{Schema: Schema, Version: o.Version, Nodes: []string{}, Ranks: []Rank{}, Loaders: []Loader{}, GPUs: []GPU{},
+		Step: Step{Anatomy: []Part{}}}}
 
 	r.align()     // which rank runs on which GPU
 	r.roles()     // which loader trains

@@ -63,7 +63,10 @@ func (r *run) whole() {
 	if j.StepIs == "" {
 		j.StepIs = "fetch"
 	}
-	j.WallSeconds = quotient(float64(r.end-r.begin)/1e9, 1, "")
+	j.WallSeconds = unit.None[float64]("nothing was recorded")
+	if r.end > r.begin {
+		j.WallSeconds = unit.Some(float64(r.end-r.begin) / 1e9)
+	}
 	j.Throwaway = r.tested && r.out.EndedBy.Or("") == recording.EndedByDatawait
 	fetches, steps := 0, 0
 	for _, k := range r.ranked {
@@ -132,6 +135,9 @@ func (r *run) step() {
 	grade := stat.GradeA
 	s.MeanSeconds = scaled(stat.Combine(mean...), 1e-9, s.N, grade, "hook clock", noSteady)
 	s.DataWaitShare = portion(stat.Combine(share...), s.N, grade, "hook clock", noSteady)
+	if len(share) == 0 {
+		s.DataWaitShare = r.totalShare()
+	}
 	s.ExposedWaitShare = unit.None[stat.Estimate](noDeviceClock)
 	if wait > 0 && float64(blind) <= 0.1*float64(wait) {
 		source := "device events"
@@ -149,6 +155,20 @@ func (r *run) step() {
 	s.EpochStartShare = quotient(float64(opening), float64(trained), "no live training was recorded")
 	s.P50WaitSeconds, s.P99WaitSeconds = quantile(waits, 0.5), quantile(waits, 0.99)
 	r.out.Job.StepsPerSecond = inverse(s.MeanSeconds)
+}
+
+// totalShare is the wait share from the totals that survive when records were overwritten.
+func (r *run) totalShare() Est {
+	var wait, all float64
+	fetches := 0
+	for _, k := range r.ranked {
+		w, a, n := k.sums()
+		wait, all, fetches = wait+w, all+a, fetches+n
+	}
+	if !(all > 0) {
+		return unit.None[stat.Estimate](noSteady)
+	}
+	return unit.Some(stat.Exact(wait/all).Estimate(fetches, stat.GradeC, "totals of the hook, epoch starts included"))
 }
 
 func quantile(v []int64, q float64) Ratio {

@@ -66,7 +66,7 @@ func (l *lane) at(c, closing, idleAfter int64) (State, int64) {
 		l.consume(l.spans[l.next])
 		l.next++
 	}
-	following, successor := closing, Busy
+	following, validates := closing, false
 	if l.next < len(l.spans) && l.spans[l.next].Begin < closing {
 		following = l.spans[l.next].Begin
 	}
@@ -78,9 +78,9 @@ func (l *lane) at(c, closing, idleAfter int64) (State, int64) {
 		}
 	}
 	for i := l.next; i < len(l.spans) && l.spans[i].Begin == following; i++ {
-		successor = max(successor, l.spans[i].State)
+		validates = validates || l.spans[i].State == Validates
 	}
-	return l.gap(following, successor, idleAfter), following
+	return l.gap(following, validates, idleAfter), following
 }
 
 func (l *lane) consume(s Span) {
@@ -92,8 +92,8 @@ func (l *lane) consume(s Span) {
 	l.begun = l.begun || s.State <= Exposed
 }
 
-// gap says what a stretch without spans means; it ends where following begins.
-func (l *lane) gap(following int64, successor State, idleAfter int64) State {
+// gap says what a stretch without spans means. It ends at following; validates tells whether a validation span begins there.
+func (l *lane) gap(following int64, validates bool, idleAfter int64) State {
 	switch {
 	case !l.any:
 		return Starts
@@ -101,7 +101,7 @@ func (l *lane) gap(following int64, successor State, idleAfter int64) State {
 		return Starts // the first batch is there, the first step takes minutes: compilation
 	case following-l.end > idleAfter:
 		return Idle
-	case l.last == Validates && successor == Validates:
+	case l.last == Validates && validates:
 		return Validates // the forward pass between two fetches of a validation loop
 	}
 	return Busy

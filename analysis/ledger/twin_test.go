@@ -67,7 +67,7 @@ func (s story) stateAt(at int64) State {
 func (s story) laneAt(lane []Span, at int64) State {
 	covering := -1
 	prev, prevState, any, begun := int64(math.MinInt64), Busy, false, false
-	next, nextState := s.end, Busy
+	next, validates := s.end, false
 	for _, x := range lane {
 		if x.Begin < s.begin && x.End <= s.begin {
 			continue // over before the allocation began
@@ -82,8 +82,10 @@ func (s story) laneAt(lane []Span, at int64) State {
 			}
 			any = true
 			begun = begun || x.State <= Exposed
-		} else if x.Begin < next || x.Begin == next && next < s.end && x.State > nextState {
-			next, nextState = x.Begin, x.State
+		} else if x.Begin < next {
+			next, validates = x.Begin, x.State == Validates
+		} else if x.Begin == next && next < s.end {
+			validates = validates || x.State == Validates
 		}
 	}
 	switch {
@@ -95,7 +97,7 @@ func (s story) laneAt(lane []Span, at int64) State {
 		return Starts
 	case next-prev > s.idleAfter:
 		return Idle
-	case prevState == Validates && nextState == Validates && next < s.end:
+	case prevState == Validates && validates:
 		return Validates
 	}
 	return Busy

@@ -29,7 +29,7 @@ func (d *device) launch(now, duration int64, depth int) int64 {
 func (d *device) windows(ref uint16, j Job, end int64) (all []recording.GPU) {
 	i := 0
 	for begin := int64(origin); begin < end; begin += j.Window {
-		until := begin + j.Window
+		until := min(begin+j.Window, end)
 		for i > 0 && d.busy[i-1][1] > begin {
 			i--
 		}
@@ -37,7 +37,7 @@ func (d *device) windows(ref uint16, j Job, end int64) (all []recording.GPU) {
 		for ; i < len(d.busy) && d.busy[i][0] < until; i++ {
 			sum += max(0, min(until, d.busy[i][1])-max(begin, d.busy[i][0]))
 		}
-		resident := float32(float64(sum) / float64(j.Window))
+		resident := float32(float64(sum) / float64(until-begin))
 		all = append(all, recording.GPU{Flags: recording.GPUEmulated | recording.GPUHeldKnown | recording.GPUHeld, Ref: ref,
 			Begin: uint64(begin + j.Lag), End: uint64(until + j.Lag), SM: resident * j.SM, Resident: resident, Tensor: resident * j.SM / 2,
 			DRAM: nan, Copy: nan, Power: nan, SMClock: nan, Memory: nan})

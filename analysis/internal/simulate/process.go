@@ -140,6 +140,10 @@ func (p *process) pause() {
 			Epoch: uint32(p.epoch), Step: p.step, Thread: 1, CPU: recording.Unknown64}.Encode())
 		p.now = max(p.device.launch(p.now, 2*Millisecond, 0), p.device.end)
 	}
+	if p.job.Validation > 0 {
+		p.write(recording.Fetch{Flags: recording.FetchNoGrad | recording.FetchEnd, Ref: 1, Enter: uint64(p.now), Exit: uint64(p.now), Batch: uint32(p.job.Validation),
+			Epoch: uint32(p.epoch), Step: p.step, Thread: 1, CPU: recording.Unknown64}.Encode())
+	}
 	if p.job.Checkpoint > 0 {
 		p.write(recording.Mark{Ref: uint16(recording.MarkCheckpoint), Begin: uint64(p.now), End: uint64(p.now + p.job.Checkpoint)}.Encode())
 		p.now += p.job.Checkpoint
