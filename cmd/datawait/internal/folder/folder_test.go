@@ -177,3 +177,31 @@ func TestOwnFolderIsPrivate(t *testing.T) {
 		}
 	}
 }
+
+func TestStaleRunsAreRemoved(t *testing.T) {
+	self := LookUp(os.Getpid())
+	dir := lay(t, "run-1-1/agent.lock", "run-1-1/ring-1-1.dwr", "run-2-2/agent.lock", "run-3-3/notes.txt", "other/agent.lock",
+		"job-4-4/agent.lock", "job-4-4/ring-"+self.String()+".dwr", "run-5-5/agent.lock")
+	held := &Run{Dir: filepath.Join(dir, "run-5-5")}
+	if ok, err := held.Elect(); !ok || err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * staleAfter)
+	for _, name := range []string{"run-1-1", "run-3-3", "other", "job-4-4", "run-5-5"} { // run-2-2 is of now
+		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeStale(dir, time.Now())
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if got := strings.Join(left, " "); got != "job-4-4 other run-2-2 run-3-3 run-5-5" {
+		t.Errorf("left: %s", got)
+	}
+}

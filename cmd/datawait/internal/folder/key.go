@@ -3,6 +3,7 @@ package folder
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -43,3 +44,5 @@ func LookUp(pid int) Process {
 	}
 	return Process{PID: pid, Start: fields[19]}
 }
+
+func formatTicks(start uint64) string { return strconv.FormatUint(start, 10) }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,7 @@ func OpenRun(key string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	removeStale(base, time.Now())
 	dir := filepath.Join(base, key)
 	if err := ownFolder(dir); err != nil {
 		return nil, err

@@ -94,6 +94,7 @@ func (a *agent) follow(j *run.Job) {
 	a.started = run.StartTicks(j.PID())
 	a.job.Store(j)
 	a.began = clock.Mono()
+	a.phase(a.began, "observe")
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	a.loop.Go(func() { a.sample(ctx) })

@@ -21,6 +21,7 @@ type conductor struct {
 	written  recording.Control
 	progress progressWatch
 	began    uint64 // ns, when the first rank was seen to train
+	apart    bool   // ranks of the job train on other nodes
 }
 
 func newConductor(o plan.Options, page control, t *tap) *conductor {
@@ -76,6 +77,7 @@ func (c *conductor) training(now uint64, live []spool.Process) []spool.Process {
 		return ranks
 	}
 	if now-c.began > uint64(patience) && c.decision.Phase < plan.Testing {
+		c.apart = true
 		c.planner.Refuse(fmt.Sprintf("%d of the job's %d ranks train on this node, and the test runs on one node only", len(ranks), want))
 	}
 	return nil
@@ -147,6 +149,14 @@ func (c *conductor) verdict(now uint64, live []spool.Process) verdict {
 		return verdict{true, "the job did not come to the end of a step, and was ended where it was"}
 	}
 	return verdict{}
+}
+
+// until says how long a run without a test goes on.
+func (c *conductor) until(budget time.Duration) string {
+	if c.began == 0 || c.apart {
+		return " until the command ends or you press Ctrl-C"
+	}
+	return fmt.Sprintf(" and ended after %v", budget)
 }
 
 // guarded reports whether a cached block has begun in every rank: from then on no rank saves or deletes anything.

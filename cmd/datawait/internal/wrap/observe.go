@@ -67,7 +67,7 @@ func (a *agent) tellPlan(now uint64) {
 	case plan.Parking:
 		a.phase(now, "finish")
 	case plan.Refused:
-		a.tell("no cached-data test: "+d.Why+"; the run is only watched", "")
+		a.tell("no cached-data test: "+d.Why+"; the run is watched"+a.test.until(a.session.options.Duration), "")
 	}
 }
 
@@ -156,6 +156,7 @@ func (a *agent) finish(e ended) error {
 // notesAtEnd writes what is known only now. The tap keeps the errors.
 func (a *agent) notesAtEnd(counts spool.Counts) {
 	_ = a.pairClocks()
+	a.phase(clock.Mono(), "finish")
 	_ = a.own.Note(recording.JobNote{PythonChildren: int64(a.pythons.count()), Spools: int64(counts.Mains + counts.Workers)})
 	if a.test == nil {
 		return
