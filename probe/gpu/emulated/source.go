@@ -67,7 +67,7 @@ func (s *Source) Devices(context.Context) ([]gpu.Device, error) {
 	devices := make([]gpu.Device, len(s.devices))
 	for i, d := range s.devices {
 		devices[i] = gpu.Device{Identity: gpu.Whole(d.header.UUID), Ref: d.ref(), Name: "emulated", Source: name,
-			Grade: gpu.GradeC, Emulated: true}
+			Grade: gpu.GradeA, Emulated: true} // the device's own log; that it is emulated is said apart
 	}
 	return devices, err
 }
