@@ -13,9 +13,10 @@ pool is filled from the loader at the start of the cached block instead, where n
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 from . import control, layout
+from .blockrecords import Counted
 from .layout import CACHED, UNKNOWN32
 from .pulls import (
     EPOCH_ENDED,
@@ -69,18 +70,6 @@ class Kit:
         self.ring.flush(self.clock())  # records of a fast loop are put off
         at, words = layout.TOTALS_AT // 8, layout.TOTALS_BYTES // 8
         return sum(self.ring.longs[at + slot * words + 3] for slot in range(layout.TOTALS_SLOTS))
-
-
-class Counted(NamedTuple):
-    """A block as its record says it."""
-
-    begin: int
-    end: int
-    first: int
-    steps: int
-    fetches: int
-    wait: int
-    device_timed: bool
 
 
 class Block:

@@ -21,14 +21,13 @@ import weakref
 from typing import Any, Callable, Optional
 
 from . import control, layout, legs, stream
-from .block import LIVE, Block, Counted, Kit
+from .block import LIVE, Block, Kit
+from .blockrecords import BlockRecords
 from .control import NEVER, BadPage, ControlPage, Plan
-from .layout import CACHED, UNKNOWN32
+from .layout import CACHED
 from .parking import Parking
 from .pulls import ENDED_EARLY, EPOCH_ENDED, TOO_FEW_STEPS, UNAVAILABLE, LoaderRaised, Source, Void
 from .saveguard import SaveGuard
-
-LOOK_EVERY = 250_000_000  # ns between looks for a control page that is not there yet
 
 Complain = Callable[[int, str, BaseException], None]
 
@@ -55,13 +54,12 @@ class CachedTest:
         self._seen = 0  # generation of the page that was read last
         self._plan: Optional[Plan] = None
         self._parking = Parking(ring, clock, sleep)
-        self._look_at = 0  # time of the next look for the page
         self._wake = 0  # first step at which there is something to do
         self._routed = False  # what poll answers until then
         self._step = 0
         self._boundary = False  # the next serve() is the first of a step
         self._running: Optional[Block] = None
-        self._done = 0  # highest block finished
+        self._records = BlockRecords(ring, clock)
         self._park_due = False
         self._contaminated = False
         self._broken = False
@@ -83,13 +81,16 @@ class CachedTest:
     def serve(self, source: Source) -> Any:
         """The batch of one training fetch. Raises what the loader raised, or StopIteration at the epoch's end."""
         if self._park_due:
-            self._park(source)
+            try:
+                self._park(source)
+            except Exception as error:
+                self._fail("parking", error)
         raised: Optional[BaseException] = None
         batch = LIVE
         try:
             batch = self._serve(source)
         except StopIteration:
-            self._void(Void(EPOCH_ENDED))
+            self._epoch_over(source)
             raise
         except LoaderRaised as loader:
             self._void(Void(ENDED_EARLY, "the loader raised"))
@@ -106,8 +107,10 @@ class CachedTest:
         self._step = step
         self._boundary = True
         self._thread = threading.get_ident()
-        if not self._page.mapped and not self._look():
-            return False
+        if not self._page.mapped:
+            if not self._page.look(self._clock()):
+                return False
+            self._words = self._page.words
         if self._words[2] != self._seen:
             self._read()
         plan = self._plan
@@ -119,16 +122,6 @@ class CachedTest:
         due = self._due(step) is not None
         self._rearm()
         return due or self._routed
-
-    def _look(self) -> bool:
-        now = self._clock()
-        if now < self._look_at:
-            return False
-        self._look_at = now + LOOK_EVERY
-        if not self._page.look():
-            return False
-        self._words = self._page.words
-        return True
 
     def _read(self) -> None:
         """Takes over a new plan. One that makes no sense changes nothing."""
@@ -152,13 +145,13 @@ class CachedTest:
         if self._plan is None or self._plan.mode != control.TEST or self._broken or self._running is not None:
             return None
         for planned in self._plan.blocks:
-            if planned.number <= self._done:
+            if planned.number <= self._records.done:
                 continue
             if planned.first > step:
                 return None
             if planned.end > step:
                 return planned
-            self._write_void(planned, step, Void(TOO_FEW_STEPS), self._clock(), UNKNOWN32)
+            self._records.void(planned, Void(TOO_FEW_STEPS), step)
         return None
 
     def _rearm(self) -> None:
@@ -168,7 +161,7 @@ class CachedTest:
         if self._running is not None:
             self._wake = 0
         elif self._plan is not None:
-            ahead = [planned.first for planned in self._plan.blocks if planned.number > self._done]
+            ahead = [planned.first for planned in self._plan.blocks if planned.number > self._records.done]
             waits = self._plan.mode == control.TEST and not self._broken
             self._wake = min([self._plan.park] + (ahead if waits else []))
 
@@ -188,7 +181,7 @@ class CachedTest:
         """A step boundary: a block may end, count or begin."""
         step, running = self._step, self._running
         if running is not None and step >= running.planned.end:
-            self._write(running, running.end(step, source))
+            self._finish(running, step, source)
         elif running is not None:
             running.boundary(step, source)
         if self._running is None:
@@ -201,7 +194,7 @@ class CachedTest:
         try:
             running = legs.make(planned, step, self._kit)
         except Void as void:
-            self._write_void(planned, step, void, self._clock(), UNKNOWN32)
+            self._records.void(planned, void, step)
             return
         self._running = running
         self._number(planned.number)
@@ -211,6 +204,11 @@ class CachedTest:
             now = self._clock()
             self._ring.mark(layout.TEST_BEGAN, now, now)
             self._guard.arm()
+
+    def _finish(self, running: Block, step: int, source: Source) -> None:
+        counted = running.end(step, source)
+        self._close()
+        self._records.counted(running.planned, counted, running.ready)
 
     def _live(self, source: Source) -> Any:
         """The loader's own batch; or what keeps an epoch as long as it should be."""
@@ -234,14 +232,22 @@ class CachedTest:
 
     def _over(self, source: Source) -> bool:
         try:
-            over = self._kit.pulls.over(source)
-            if over:
-                self._void(Void(EPOCH_ENDED))
-                source.record(self._clock(), self._clock(), layout.END)
-            return over
+            if not self._kit.pulls.over(source):
+                return False
+            self._epoch_over(source)
+            return True
         except Exception as error:
             self._fail("end of epoch", error)
             return False
+
+    def _epoch_over(self, source: Source) -> None:
+        """The epoch ends without its loader being asked: to a reader it ends like any other."""
+        self._void(Void(EPOCH_ENDED))
+        try:
+            now = self._clock()
+            source.record(now, now, layout.END)
+        except Exception as error:
+            self._fail("end of epoch", error)
 
     def _fill(self, source: Source) -> Any:
         """A batch from memory where the loader has come to its end too early, else LIVE."""
@@ -260,38 +266,24 @@ class CachedTest:
             self._fail("end of epoch", error)
             return LIVE
 
-    # --- what is written -------------------------------------------------------------------------------------------
-
     def _void(self, void: Void) -> None:
-        """Abandons the running block, if there is one."""
-        running = self._running
+        """Abandons the running block, if there is one. Never raises: it is called on the way out of errors."""
+        running = self._close()
+        if running is None:
+            return
+        try:
+            self._records.void(running.planned, void, running.first, running.began, running.ready)
+        except Exception as error:
+            self._complain(stream.IN_TEST, "cached-data test: void block", error)
+
+    def _close(self) -> Optional[Block]:
+        """No block runs from here on; returns the one that did."""
+        running, self._running = self._running, None
         if running is not None:
-            self._write_void(running.planned, running.first, void, running.began, running.ready)
-
-    def _write_void(self, planned: control.PlannedBlock, step: int, void: Void, began: int, ready: int) -> None:
-        if void.reason == UNAVAILABLE:
-            reason = void.why or "exception"
-            self._ring.note({"note": "leg-skipped", "leg": _leg_name(planned.leg), "reason": reason[:400]})
-        counted = Counted(began, self._clock(), step, 0, 0, 0, False)
-        self._write_block(planned, counted, 1, void.reason, ready)
-
-    def _write(self, running: Block, counted: Counted) -> None:
-        self._write_block(running.planned, counted, 2 if counted.device_timed else 0, 0, running.ready)
-
-    def _write_block(
-        self, planned: control.PlannedBlock, counted: Counted, flags: int, reason: int, ready: int
-    ) -> None:
-        if self._running is not None:
-            self._running.close()
-        self._running = None
-        self._number(0)
-        self._done = max(self._done, planned.number)
-        self._ring.write(
-            layout.pack_block, layout.BLOCK, flags, planned.leg & 0xFFFF, counted.begin, counted.end, planned.number,
-            counted.first & UNKNOWN32, counted.steps, counted.fetches, counted.wait, reason, ready,
-        )  # fmt: skip
-        self._ring.longs[layout.Q_BLOCKS] = self._done
-        self._rearm()
+            running.close()
+            self._number(0)
+            self._rearm()
+        return running
 
     # --- the end of the run ----------------------------------------------------------------------------------------
 
@@ -309,11 +301,9 @@ class CachedTest:
         running = self._running
         try:
             if running is not None and self._boundary and self._step >= running.planned.end:
-                self._write(running, running.end(self._step, source))
+                self._finish(running, self._step, source)
         except Void as void:
             self._void(void)
-        except Exception as error:
-            self._fail("parking", error)
         self._void(Void(ENDED_EARLY))
 
     def _save_seen(self, call: str, target: str) -> None:
@@ -332,12 +322,7 @@ class CachedTest:
             raise error
         self._broken = True
         self._complain(stream.IN_TEST, "cached-data test: " + where, error)
-        try:
-            self._void(Void(UNAVAILABLE, "%s: %s" % (type(error).__name__, error)))
-        except Exception as another:
-            self._complain(stream.IN_TEST, "cached-data test: closing", another)
-        self._running = None
-        self._number(0)
+        self._void(Void(UNAVAILABLE, "%s: %s" % (type(error).__name__, error)))
         self._rearm()
 
     def _number(self, block: int) -> None:
@@ -358,7 +343,3 @@ def _in_child(reference: "weakref.ref[CachedTest]") -> None:
     test = reference()
     if test is not None:
         test._forget()
-
-
-def _leg_name(leg: int) -> str:
-    return control.LEGS[leg] if leg < len(control.LEGS) else str(leg)

@@ -27,6 +27,7 @@ LIVE, HOST_CACHED, HOST_CACHED_BUSY, DEVICE_CACHED, REREAD = 0, 1, 2, 3, 4
 LEGS = ("live", "host-cached", "host-cached-busy", "device-cached", "reread")
 SOLO_WANTED = 1
 
+LOOK_EVERY = 250_000_000  # ns
 I_GENERATION = 2  # index of the generation in the page seen as u32
 NEVER = layout.UNKNOWN64
 
@@ -81,13 +82,20 @@ class ControlPage:
         self.path = os.path.join(folder, NAME)
         self.words: Union[Sequence[int], memoryview] = array("I", [0, 0, 0])  # until the file is there
         self._map: Optional[mmap.mmap] = None
+        self._look_at = 0
 
     @property
     def mapped(self) -> bool:
         return self._map is not None
 
-    def look(self) -> bool:
-        """Maps the page if the agent has made it by now."""
+    def look(self, now: int) -> bool:
+        """Maps the page if the agent has made it by now; looks four times a second."""
+        if now < self._look_at:
+            return False
+        self._look_at = now + LOOK_EVERY
+        return self._attach()
+
+    def _attach(self) -> bool:
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:

@@ -241,6 +241,8 @@ def record(track: Track, flags: int, enter: int, leave: int, batch: int, ready: 
         core.step += 1
         ring.longs[layout.Q_STEP] = core.step
     ring.longs[layout.Q_BATCH] = batch
+    if core.device is not None:
+        core.device.broken()  # the device time up to the next real fetch is not that of one step
     return number
 
 

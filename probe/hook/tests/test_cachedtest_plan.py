@@ -112,8 +112,8 @@ def test_the_page_may_come_late_and_is_looked_for_seldom(tmp_path):
     job = Job(tmp_path, compute=1 * MS)
     os.unlink(job.page.path)
     looks = []
-    look = job.test._page.look
-    job.test._page.look = lambda: looks.append(job.clock.now) or look()
+    attach = job.test._page._attach
+    job.test._page._attach = lambda: looks.append(job.clock.now) or attach()
     source = Source(job.loader(build=0))
     job.train(source, 1000)
     assert len(looks) == 4
@@ -131,10 +131,10 @@ def test_a_short_or_strange_page_is_no_page(tmp_path):
     ):
         make()
         page = control.ControlPage(str(tmp_path))
-        assert not page.look() and not page.mapped
+        assert not page.look(0) and not page.mapped
         path.unlink()
     path.mkdir()
-    assert not control.ControlPage(str(tmp_path)).look()
+    assert not control.ControlPage(str(tmp_path)).look(0)
 
 
 def test_observe_ends_a_running_block(tmp_path):
