@@ -34,8 +34,7 @@ func (m *Model) ceiling() (stat.Estimate, bool) {
 	s := m.Parameters.Step
 	if c, ok := s.Cached.Get(); ok && c.Value > 0 {
 		m.Known.Cached = true
-		c.High += s.Interference.Or(0) // workers that stay busy slow the step itself
-		return c, true
+		return m.withInterference(m.notAboveLive(c)), true
 	}
 	t, ok := s.Seconds.Get()
 	if !ok {
@@ -51,6 +50,31 @@ func (m *Model) ceiling() (stat.Estimate, bool) {
 	}
 	m.assume("the device computes nothing while the training thread waits, so a step without loading takes step − wait (no cached-data test ran); it may take longer")
 	return inferred(t, wait, stat.GradeC), true
+}
+
+// notAboveLive lowers a C that lies above the live step by no more than its interval: a step cannot take longer because its batches
+// are there, so the two are one measurement, and the live one has more steps. A C that is clearly above stays, and the check fails.
+func (m *Model) notAboveLive(c stat.Estimate) stat.Estimate {
+	t, ok := m.Parameters.Step.Seconds.Get()
+	if !ok || c.Value <= t.Value || c.Low > t.Value {
+		return c
+	}
+	m.assume("cached steps were not faster than live ones; the difference is within their spread")
+	c.Value = math.Max(c.Low, math.Max(0, t.Value-m.Parameters.Step.Wait.Or(noEstimate).Value))
+	c.High = math.Max(c.Value, t.Value)
+	return c
+}
+
+// withInterference lets C reach to what it is while workers are busy, as far as live steps bear it out: what a live step takes
+// outside next() is measured beside busy workers.
+func (m *Model) withInterference(c stat.Estimate) stat.Estimate {
+	s := m.Parameters.Step
+	t, okStep := s.Seconds.Get()
+	wait, okWait := s.Wait.Get()
+	if slow, ok := s.Interference.Get(); ok && okStep && okWait {
+		c.High = math.Max(c.High, math.Min(c.Value+slow, t.Value-wait.Value))
+	}
+	return c
 }
 
 // inferred is t − part at a grade no better than g.

@@ -230,6 +230,20 @@ func TestPredict(t *testing.T) {
 	near(t, "no change", none.Value, 0.0325)
 }
 
+// TestCachedNoFaster: cached blocks on a busy machine came out at 66 ± 9 ms for live steps of 60; that is no contradiction.
+func TestCachedNoFaster(t *testing.T) {
+	p := scenario.S21().Parameters()
+	p.Step.Seconds, p.Step.Wait = est(0.0598), est(0.0026)
+	p.Step.Cached = unit.Some(stat.Estimate{Value: 0.066, Low: 0.057, High: 0.075, N: 4})
+	if m := loader.New(p); !m.Trusted || m.Law.Compute > 0.0598 {
+		t.Errorf("trusted %v (%s), C = %v", m.Trusted, m.Reason, m.Law.Compute)
+	}
+	p.Step.Cached = unit.Some(stat.Estimate{Value: 0.08, Low: 0.075, High: 0.085, N: 4})
+	if m := loader.New(p); m.Trusted {
+		t.Error("cached steps that are clearly slower are a contradiction")
+	}
+}
+
 // TestZero: nothing known, nothing said, nothing broken.
 func TestZero(t *testing.T) {
 	m := loader.New(loader.Parameters{})

@@ -27,7 +27,7 @@ func computeBound(s *subject) opinion {
 		base = 0.75
 	}
 	loader := "no faster loader helps"
-	if s.gain >= Small {
+	if s.gain >= Least {
 		loader = fmt.Sprintf("a faster loader wins %s at most", phrase.Percent(s.gain))
 	}
 	o := find(Verdict{

@@ -10,8 +10,9 @@ import (
 
 // Shares of a step, or of the wall time, from which something is said.
 const (
-	Small   = 0.03 // less than this is not worth a fix
-	Notable = 0.05 // from here on it is a problem; between the two it is called small
+	Least   = 0.03 // less than this is not worth a word
+	Notable = 0.05 // up to here a step counts as no longer than with its batches in memory
+	Small   = 0.10 // up to here a finding is called small: real, not urgent
 )
 
 // subject is what is judged, with the numbers that several signatures need.
@@ -52,7 +53,7 @@ func (s *subject) handoff() float64 {
 }
 
 // waits says whether data wait is worth a word.
-func (s *subject) waits() bool { return s.judge && s.gain >= Small }
+func (s *subject) waits() bool { return s.judge && s.gain >= Least }
 
 // share is a part of the step.
 func (s *subject) share(seconds float64) float64 {

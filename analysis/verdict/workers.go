@@ -59,7 +59,7 @@ func (s *subject) fewConfidence() float64 {
 
 // small begins the title of a finding that is real and not worth alarm (scenario S26, marginal variant).
 func (s *subject) small() string {
-	if s.gain < Notable {
+	if s.gain < Small {
 		return "small: "
 	}
 	return ""
