@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/load"
@@ -16,15 +15,16 @@ type rank struct {
 	device *device // nil if it runs on no GPU that was watched
 	joined stat.Grade
 
-	trains  loaderSet // that feed training
-	byFetch bool      // no optimizer step was seen: a step is one fetch
-	primary uint16    // with byFetch: the loader whose fetches are counted
-	noGrad  bool      // it never fetches with autograd on: such fetches are training, not validation
-	live    spans     // when it trained as it always does
-	begun   int64     // live training: first sign to last
-	ended   int64
-	steady  steadyState
-	waits   *cumulative // made when first asked for
+	trains    loaderSet            // that feed training
+	byFetch   bool                 // no optimizer step was seen: a step is one fetch
+	validated map[loaderEpoch]bool // iterators that served validation
+	primary   uint16               // with byFetch: the loader whose fetches are counted
+	noGrad    bool                 // it never fetches with autograd on: such fetches are training, not validation
+	live      spans                // when it trained as it always does
+	begun     int64                // live training: first sign to last
+	ended     int64
+	steady    steadyState
+	waits     *cumulative // made when first asked for
 }
 
 // device is a watched GPU and the ranks that use it.
@@ -71,7 +71,7 @@ func (r *run) of(node *load.Node) (ranks []*rank) {
 func match(k *rank, ranks []*rank, devices []*device) (*device, stat.Grade) {
 	if uuid := k.Declaration.GPUUUID; uuid != nil && *uuid != "" {
 		for _, d := range devices {
-			if same(*uuid, d.Note.UUID) {
+			if ledger.SameGPU(*uuid, d.Note.UUID) {
 				return d, stat.GradeA
 			}
 		}
@@ -86,12 +86,6 @@ func match(k *rank, ranks []*rank, devices []*device) (*device, stat.Grade) {
 		return devices[k.Number], stat.GradeC
 	}
 	return nil, stat.GradeC
-}
-
-// same compares UUIDs: PyTorch leaves out the prefix that NVML writes.
-func same(a, b string) bool {
-	strip := func(s string) string { return strings.ToLower(strings.TrimPrefix(s, "GPU-")) }
-	return a != "" && strip(a) == strip(b)
 }
 
 func emulated(d *device) bool {

@@ -124,7 +124,7 @@ func (s *teller) tell(t int64) {
 
 func (s *teller) tellIterator(it *load.Iterator) {
 	state := ledger.EpochOpens
-	if !s.rank.trains.has(it.Loader) {
+	if s.rank.validated[loaderEpoch{it.Loader, it.Epoch}] {
 		state = ledger.Validates
 	}
 	s.page.Add(s.lane, ledger.Span{Begin: it.Begin, End: it.End, State: state})
@@ -145,7 +145,7 @@ func (s *teller) tellFetch(f *load.Fetch) {
 	case f.Upstream():
 	case k.validates(f):
 		s.page.Add(s.lane, ledger.Span{Begin: f.Enter, End: f.Exit, State: ledger.Validates})
-	case f.Is(recording.FetchFirst) && k.training(f):
+	case f.Is(recording.FetchFirst):
 		s.page.Add(s.lane, ledger.Span{Begin: f.Enter, End: f.Exit, State: ledger.EpochOpens})
 	default:
 		s.page.AddWait(s.lane, f.Enter, f.Exit, f.Idle)

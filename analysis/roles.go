@@ -31,6 +31,12 @@ func (k *rank) role() {
 		k.noGrad = true
 	}
 	k.byFetch = len(k.Steps) < 2
+	k.validated = map[loaderEpoch]bool{}
+	for i := range k.Fetches {
+		if f := &k.Fetches[i]; f.Is(recording.FetchFirst) && k.validates(f) {
+			k.validated[loaderEpoch{f.Loader, f.Epoch}] = true
+		}
+	}
 	k.trains = loaderSet{}
 	busiest, most := uint16(0), 0
 	for _, id := range sorted(grad) {

@@ -19,6 +19,7 @@ type lane struct {
 	last  State             // that ended then
 	any   bool              // something was consumed
 	begun bool              // some training was
+	hold  int64             // the story from here on waits for something else
 }
 
 func (l *lane) add(s Span) {
@@ -47,6 +48,7 @@ func (l *lane) forget() {
 
 // told returns how far the story before t is certain: to t, or to where a gap begins that is still open.
 func (l *lane) told(t, idleAfter int64) int64 {
+	t = min(t, l.hold)
 	end, any := l.end, l.any
 	for _, s := range l.spans[l.next:] {
 		if s.Begin >= t {

@@ -32,7 +32,7 @@ func NewPage(begin, idleAfter int64) *Page {
 
 // Lane adds a process and returns its number.
 func (p *Page) Lane() int {
-	p.lanes = append(p.lanes, &lane{sorted: true})
+	p.lanes = append(p.lanes, &lane{sorted: true, hold: math.MaxInt64})
 	return len(p.lanes) - 1
 }
 
@@ -51,6 +51,9 @@ func (p *Page) Add(lane int, s Span) {
 	}
 	p.lanes[lane].add(s)
 }
+
+// Hold says that the story of a process is certain only up to t, whatever CloseUpTo is told; math.MaxInt64 lifts it.
+func (p *Page) Hold(lane int, t int64) { p.lanes[lane].hold = t }
 
 // AddWait takes a wait for data, as Waited parts it.
 func (p *Page) AddWait(lane int, enter, exit, idle int64) {

@@ -133,10 +133,17 @@ func (p *process) fetchEnd() {
 // pause validates and saves after an epoch.
 func (p *process) pause() {
 	p.now = max(p.now, p.device.end)
+	if p.job.Validation > 0 {
+		p.write(recording.Iterator{Ref: 1, Begin: uint64(p.now), End: uint64(p.now + Millisecond), Epoch: uint32(p.epoch), Prefetch: recording.Unknown32}.Encode())
+		p.now += Millisecond
+	}
 	for i := range p.job.Validation {
-		enter := p.now
+		enter, flags := p.now, uint8(recording.FetchNoGrad)
+		if i == 0 {
+			flags |= recording.FetchFirst
+		}
 		p.now += 3 * Millisecond
-		p.write(recording.Fetch{Flags: recording.FetchNoGrad, Ref: 1, Enter: uint64(enter), Exit: uint64(p.now), Batch: uint32(i),
+		p.write(recording.Fetch{Flags: flags, Ref: 1, Enter: uint64(enter), Exit: uint64(p.now), Batch: uint32(i),
 			Epoch: uint32(p.epoch), Step: p.step, Thread: 1, CPU: recording.Unknown64}.Encode())
 		p.now = max(p.device.launch(p.now, 2*Millisecond, 0), p.device.end)
 	}
