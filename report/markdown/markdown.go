@@ -80,8 +80,8 @@ func fixes(b *strings.Builder, v view.View) {
 		b.WriteByte('\n')
 	}
 	var short []string
-	for _, n := range v.NoHelp {
-		short = append(short, prose(n.Short))
+	for _, s := range v.NoHelpIn {
+		short = append(short, prose(s))
 	}
 	if len(short) > 0 {
 		fmt.Fprintf(b, "**Will not help:** %s.\n\n", strings.Join(short, " · "))

@@ -19,7 +19,7 @@ func Fixes(v view.View) Figure {
 	n := len(rows)
 	longest := v.Step.Whole.Value
 	for _, f := range rows {
-		longest = max(longest, f.To.High)
+		longest = max(longest, f.To.Value, min(f.To.High, 1.3*v.Step.Whole.Value)) // a wide interval must not squeeze the rest
 	}
 	return Figure{Name: "fixes", Alt: fixesAlt(v, rows), Width: width, Height: vg.Length(head + n*row + foot), draw: func(p *pen) {
 		c := fixChart{pen: p, left: 270, right: width - 150, longest: longest * 1.02}
@@ -60,6 +60,9 @@ func (c fixChart) fix(f view.Fix, y vg.Length) {
 	c.box(working, c.left, y-half, c.x(f.To.Value), y+half)
 	if f.To.Range != "" {
 		c.whisker(c.x(f.To.Low), c.x(f.To.High), y, 5)
+		if f.To.High > c.longest {
+			c.text(left(small, ink), c.right+1, y, "›") // it goes on
+		}
 	}
 	if f.Tried && f.From.Known {
 		at := c.x(f.From.Value * (1 - f.Measured.Value))

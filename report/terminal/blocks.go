@@ -64,14 +64,11 @@ func (p *page) fixes(v view.View) {
 	} else {
 		p.fixTable(v.Fixes)
 	}
-	var no, may []string
-	for _, n := range v.NoHelp {
-		no = append(no, n.Short)
-	}
+	var may []string
 	for _, u := range v.Unpriced {
 		may = append(may, u.Short)
 	}
-	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(no, " · "))
+	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(v.NoHelpIn, " · "))
 	p.wrap(p.paint.none, "May help, this run cannot tell how much: ", "               ", strings.Join(may, " · "))
 }
 

@@ -67,10 +67,10 @@ func batchName(r *analysis.Result, l analysis.Loader) string {
 
 // reads says how often a batch goes to storage: requests where they were seen, else files opened.
 func reads(l analysis.Loader) string {
-	if n, ok := l.Requests.Get(); ok && n > 0 && finite(n) {
+	if n, ok := l.Requests.Get(); ok && n >= 0.5 && finite(n) {
 		return plural(int(math.Round(n)), "request")
 	}
-	if n, ok := l.Files.Get(); ok && n > 0 && finite(n) {
+	if n, ok := l.Files.Get(); ok && n >= 0.5 && finite(n) {
 		return plural(int(math.Round(n)), "file") + " opened"
 	}
 	return ""

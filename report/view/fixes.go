@@ -155,15 +155,34 @@ func then(bottleneck string) string {
 func noHelp(r *analysis.Result) []NoHelp {
 	var out []NoHelp
 	for _, x := range r.NoHelp {
-		n := NoHelp{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), Reason: clause(x.Reason), Saved: share(x.SavedShare)}
-		n.Short = n.Title
+		out = append(out, NoHelp{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), Reason: clause(x.Reason), Saved: share(x.SavedShare)})
+	}
+	return out
+}
+
+// inShort writes each advice in a few words, and those that fail for one reason together:
+// "mixed precision, pin_memory 0 % (compute hides behind the wait)".
+func inShort(all []NoHelp) []string {
+	var out []string
+	for i, n := range all {
+		same := func(m NoHelp) bool { return m.Reason == n.Reason && m.Saved.Text == n.Saved.Text }
+		if slices.IndexFunc(all, same) < i {
+			continue // said with the first of its kind
+		}
+		var titles []string
+		for _, m := range all {
+			if same(m) {
+				titles = append(titles, m.Title)
+			}
+		}
+		s := strings.Join(titles, ", ")
 		if n.Saved.Known {
-			n.Short += " " + n.Saved.Text
+			s += " " + n.Saved.Text
 		}
 		if n.Reason != "" {
-			n.Short += " (" + n.Reason + ")"
+			s += " (" + n.Reason + ")"
 		}
-		out = append(out, n)
+		out = append(out, s)
 	}
 	return out
 }

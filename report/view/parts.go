@@ -36,7 +36,8 @@ func step(r *analysis.Result) Anatomy {
 	}
 	st, unitName := stepStyle(r)
 	a.Whole, a.Unit = estimate(r.Step.MeanSeconds, st), unitName
-	parts := slices.Clone(r.Step.Anatomy)
+	least := st.factor / math.Pow10(st.digits(a.Whole.Value)) / 2 // what would read as nothing is left out
+	parts := slices.DeleteFunc(slices.Clone(r.Step.Anatomy), func(p analysis.Part) bool { return a.Whole.Known && math.Abs(p.Seconds) < least })
 	slices.SortStableFunc(parts, func(x, y analysis.Part) int { return cmp.Compare(stepOrder(x.Name), stepOrder(y.Name)) })
 	values := make([]float64, len(parts))
 	for i, p := range parts {

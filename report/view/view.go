@@ -30,6 +30,7 @@ type View struct {
 	Batches   []Anatomy // one per data loader: where the time to build a batch goes
 	Fixes     Fixes
 	NoHelp    []NoHelp
+	NoHelpIn  []string   // the same in short, those with one reason together
 	Unpriced  []Unpriced // may help, by how much this run cannot tell
 	Sure      []string   // how far to trust all this, in pieces joined with " · "
 	Timeline  Timeline
@@ -99,7 +100,6 @@ type NoHelp struct {
 	Title  string
 	Reason string
 	Saved  Quantity // of the step
-	Short  string   // "mixed precision 0 % (compute hides behind the wait)"
 }
 
 // Unpriced is a change that may help; Reason says what is missing to tell how much.
@@ -144,6 +144,7 @@ func New(r *analysis.Result) View {
 		Terms:     terms(),
 	}
 	v.Title = title(v.Headline)
+	v.NoHelpIn = inShort(v.NoHelp)
 	v.Causes = causes(v.Findings)
 	v.Bullets = bullets(v)
 	return v
