@@ -25,8 +25,8 @@ except ImportError:
 import datawait
 from datawait import emulated
 
-FORWARD_SECONDS = 0.005
-BACKWARD_SECONDS = 0.009
+FORWARD_SECONDS = 0.010
+BACKWARD_SECONDS = 0.018
 SM_ACTIVITY = 0.92
 TENSOR_ACTIVITY = 0.45
 
@@ -125,7 +125,7 @@ def parse():
     parser.add_argument("--products", type=int, default=1200)
     parser.add_argument("--per-shard", type=int, default=60)
     parser.add_argument("--cache", metavar="DIR", help="where shards are kept locally (default: a new temporary folder)")
-    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--prefetch", type=int, default=1, help="batches asked ahead per worker")
     parser.add_argument("--epochs", type=int, default=1000)

@@ -25,7 +25,7 @@ const (
 	photoPixels  = 48
 	features     = 64
 	perShard     = 60
-	batch        = 4
+	batch        = 8
 	firstByte    = 9500 * time.Microsecond
 	latencySigma = 0.25
 )

@@ -25,8 +25,8 @@ func (p *Planner) extend(v View) {
 	if last := len(p.blocks) - 1; last >= 0 && far >= p.blocks[last].First {
 		step = e.cached
 	}
-	earliest := far + p.lead(step)
-	if far+p.lead(step)+uint64(tick/step) < p.plannedEnd() {
+	earliest := far + p.lead(len(v.Ranks), step)
+	if far+p.lead(len(v.Ranks), step)+uint64(tick/step) < p.plannedEnd() {
 		return // the last pair is still far from its end
 	}
 	first := max(earliest, p.plannedEnd())

@@ -136,8 +136,12 @@ const quick = 100 * time.Millisecond
 
 // lead is how many steps ahead of the furthest rank something may be planned: 32 (SPEC §5), and more where those pass
 // before the plan is written. Where 32 steps would take an eighth of the budget, it is as many as take three seconds:
-// ranks that exchange gradients are never further apart than a step or two.
-func (p *Planner) lead(step time.Duration) uint64 {
+// ranks that exchange gradients are never further apart than a step or two. A rank alone has nobody to agree with; it
+// needs the plan before it gets there.
+func (p *Planner) lead(ranks int, step time.Duration) uint64 {
+	if ranks == 1 {
+		return max(4, uint64(tick/step)+1)
+	}
 	if recording.PlanAhead*step <= p.opt.Budget/8 {
 		return max(recording.PlanAhead, uint64(quick/step))
 	}
