@@ -69,9 +69,9 @@ func (r *run) of(node *load.Node) (ranks []*rank) {
 
 // match returns the device of a rank and how sure that is.
 func match(k *rank, ranks []*rank, devices []*device) (*device, stat.Grade) {
-	if uuid := k.Declaration.GPUUUID; uuid != nil && *uuid != "" {
+	if uuid := k.GPU(); uuid != "" {
 		for _, d := range devices {
-			if ledger.SameGPU(*uuid, d.Note.UUID) {
+			if ledger.SameGPU(uuid, d.Note.UUID) {
 				return d, stat.GradeA
 			}
 		}

@@ -36,7 +36,7 @@ func (r *run) baseline() {
 func (r *run) setup() baseline.Setup {
 	s := baseline.Setup{Grade: stat.GradeA}
 	for _, k := range r.ranked {
-		if k.device != nil || k.Exposures > 0 || k.Declaration.GPUUUID != nil {
+		if k.device != nil || k.Exposures > 0 || k.GPU() != "" || len(k.Notes.Devices) > 0 {
 			s.Device = true
 		}
 		s.Emulated = s.Emulated || k.Emulated

@@ -257,7 +257,7 @@ func (b *bench) row() Loader {
 	l.BatchBytes, l.Tensors = cost(load.CostBytes), cost(load.CostTensors)
 	l.Files, l.Requests, l.Samples = cost(load.CostFiles), cost(load.CostRequests), cost(load.CostSamples)
 	l.Bytes, l.BytesSource = b.bytes()
-	l.EpochStartSeconds = meanOf(b.starts, "fewer than two epoch starts were recorded")
+	l.EpochStartSeconds = meanOf(b.starts, "no epoch start was recorded")
 	l.HandoffSeconds = quotient(float64(b.handoff)/1e9, float64(b.joined), "no fetch could be joined with its batch")
 	if b.inMain && b.workers == 0 {
 		l.HandoffSeconds = unit.NotSupported[float64]("the training process builds its batches itself: nothing is handed over")
@@ -281,6 +281,9 @@ func (b *bench) bytes() (Ratio, string) {
 
 func meanOf(v []float64, why string) Est {
 	i, ok := stat.Mean(v)
+	if len(v) == 1 { // measured, though nothing is known of its spread
+		return unit.Some(stat.Exact(v[0]).Estimate(1, stat.GradeC, "hook clock"))
+	}
 	if !ok {
 		return unit.None[stat.Estimate](why)
 	}

@@ -227,11 +227,8 @@ func (k *rank) deviceUse() loader.Device {
 //	iterator made          worker begins          first batch sent
 //	     |<--- worker start --->|<--- first build --->|
 func (k *rank) epochStart(l *load.Loader, b *bench) loader.EpochStart {
-	e := loader.EpochStart{Seconds: meanOf(b.starts, "fewer than two epoch starts were recorded"), Batches: b.length, Epochs: b.epochs,
+	e := loader.EpochStart{Seconds: meanOf(b.starts, "no epoch start was recorded"), Batches: b.length, Epochs: b.epochs,
 		Share: quotient(float64(k.steady.opening), float64(k.trained()), "no live training was recorded")}
-	if len(b.starts) == 1 { // one is a measurement too, though nothing is known of its spread
-		e.Seconds = unit.Some(stat.Exact(b.starts[0]).Estimate(1, stat.GradeC, "hook clock"))
-	}
 	if n, ok := b.note.Length.Get(); ok && !e.Batches.IsKnown() && n >= 0 && n < math.MaxInt32 {
 		e.Batches = unit.Some(int(n))
 	}

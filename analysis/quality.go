@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -121,14 +122,42 @@ func (r *run) ownCost() OwnCost {
 
 // warnings are sentences for whoever reads the report.
 func (r *run) warnings() (all []string) {
+	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, n := range r.job.Nodes {
 		all = append(all, n.Manifest.Warnings...)
+		if !n.Clocked && len(r.job.Nodes) > 1 {
+			warn("%s never read its wall clock: it is taken to have begun with the others", n.Host)
+		}
+	}
+	if lost := r.job.Damage.Lost + r.job.Damage.Torn; lost > 0 {
+		warn("%d records of the hook were overwritten before they were read: steps are missing, totals are not", lost)
 	}
 	if r.job.Bad > 0 {
-		all = append(all, fmt.Sprintf("%d records contradict themselves and were left out", r.job.Bad))
+		warn("%d records contradict themselves and were left out", r.job.Bad)
 	}
 	if r.job.Orphans > 0 {
-		all = append(all, fmt.Sprintf("%d batches were built by workers that no loader claims", r.job.Orphans))
+		warn("%d batches were built by workers that no loader claims", r.job.Orphans)
+	}
+	for _, k := range r.ranked {
+		if k.device != nil && k.joined == stat.GradeC {
+			warn("rank %d did not say which GPU it uses: taken in the order of ranks", k.Number)
+		}
+		for _, g := range k.Notes.SaveGuards {
+			warn("rank %d was stopped before it could save or delete: %s %s", k.Number, g.Call, g.Target)
+		}
+	}
+	if world := r.world(); world > r.out.Job.Ranks && r.out.Job.Ranks > 0 {
+		warn("%d of %d ranks were recorded", r.out.Job.Ranks, world)
 	}
 	return all
+}
+
+// world is how many ranks the launcher speaks of.
+func (r *run) world() (most int) {
+	for _, k := range r.ranked {
+		if w := k.Declaration.WorldSize; w != nil && *w < 1<<20 {
+			most = max(most, *w)
+		}
+	}
+	return most
 }

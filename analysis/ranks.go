@@ -24,8 +24,8 @@ func (k *rank) row() Rank {
 		GPUUUID:   unit.None[string]("it runs on no GPU that was watched"),
 	}
 	switch {
-	case d.GPUUUID != nil && *d.GPUUUID != "":
-		row.GPUUUID = unit.Some(*d.GPUUUID)
+	case k.GPU() != "":
+		row.GPUUUID = unit.Some(k.GPU())
 	case k.device != nil && k.device.Note.UUID != "":
 		row.GPUUUID = unit.Some(k.device.Note.UUID)
 	}

@@ -44,14 +44,26 @@ func (b *Book) Declare(d recording.Declaration) (recording.StreamID, error) {
 
 // Note takes what a stream says of GPUs; it has no use for other notes.
 func (b *Book) Note(id recording.StreamID, raw json.RawMessage) error {
-	var note struct {
-		Note string `json:"note"`
-		recording.GPUNote
-	}
-	if json.Unmarshal(raw, &note) != nil || note.Note != "gpu" || id == 0 || int(id) > len(b.streams) {
+	if id == 0 || int(id) > len(b.streams) {
 		return nil
 	}
-	b.streams[id-1].gpus[note.GPU] = b.open(note.GPUNote)
+	s := b.streams[id-1]
+	var note struct {
+		Note    string  `json:"note"`
+		GPUUUID *string `json:"gpu_uuid"` // of a device note
+		recording.GPUNote
+	}
+	if json.Unmarshal(raw, &note) != nil {
+		return nil
+	}
+	switch note.Note {
+	case "gpu":
+		s.gpus[note.GPU] = b.open(note.GPUNote)
+	case "device":
+		if s.declaration.GPUUUID == nil {
+			s.declaration.GPUUUID = note.GPUUUID
+		}
+	}
 	return nil
 }
 

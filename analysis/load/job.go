@@ -37,6 +37,7 @@ type Node struct {
 	Begin    int64 // first and last time seen, or told by the manifest; Unknown in an empty recording
 	End      int64
 	Shift    int64 // add it to a time of this node to get the common clock
+	Clocked  bool  // it read its wall clock, so that Shift is measured
 	Drift    int64 // ns by which this node's clock pairs disagree with one another; Unknown with fewer than two
 	GPUs     []*GPU
 	Usage    Host

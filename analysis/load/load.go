@@ -129,6 +129,7 @@ func (l *loading) finish() {
 	}
 	l.joinWorkers()
 	l.ranks()
+	l.job.common()
 }
 
 // ranks parts the main processes that train from those that merely exist.

@@ -177,10 +177,24 @@ func (r *Rank) note(n *recording.Notes) {
 	r.Notes.HookErrors = append(r.Notes.HookErrors, n.HookErrors...)
 	r.Notes.SaveGuards = append(r.Notes.SaveGuards, n.SaveGuards...)
 	r.Notes.Sums = append(r.Notes.Sums, n.Sums...)
+	r.Notes.Devices = append(r.Notes.Devices, n.Devices...)
 	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
 	for _, l := range n.Lost {
 		r.Lost += l.Records
 	}
+}
+
+// GPU returns the UUID of the device the process uses, by its declaration or by what it said later; "" if it never did.
+func (r *Rank) GPU() string {
+	if uuid := r.Declaration.GPUUUID; uuid != nil && *uuid != "" {
+		return *uuid
+	}
+	for _, d := range r.Notes.Devices {
+		if uuid := d.GPUUUID.Or(""); uuid != "" {
+			return uuid
+		}
+	}
+	return ""
 }
 
 // summed reports whether totals tell of fetches where no record does.

@@ -22,6 +22,7 @@ type Notes struct {
 	LegsSkipped []LegSkippedNote
 	Phases      []PhaseNote
 	Jobs        []JobNote
+	Devices     []DeviceNote
 	Unknown     uint64 // notes of a name this version does not know
 	Bad         uint64 // notes that are not JSON objects, and fields of the wrong type (left unknown)
 }
@@ -151,6 +152,15 @@ type JobNote struct {
 	Spools         int64 `json:"spools"`
 }
 
+// DeviceNote names the GPU a training process uses, once that is seen; its declaration came before.
+type DeviceNote struct {
+	GPUUUID  unit.Maybe[string] `json:"gpu_uuid"`
+	Index    unit.Maybe[int64]  `json:"index"`   // as the process counts
+	Visible  unit.Maybe[string] `json:"visible"` // CUDA_VISIBLE_DEVICES
+	Name     string             `json:"name"`
+	Emulated bool               `json:"emulated"`
+}
+
 // A Note can be written to a [Sink] with [EncodeNote].
 type Note interface{ noteName() string }
 
@@ -166,6 +176,7 @@ func (HostNote) noteName() string       { return "host" }
 func (LegSkippedNote) noteName() string { return "leg-skipped" }
 func (PhaseNote) noteName() string      { return "phase" }
 func (JobNote) noteName() string        { return "job" }
+func (DeviceNote) noteName() string     { return "device" }
 
 // EncodeNote returns the note's JSON object, its name first.
 func EncodeNote(n Note) json.RawMessage {

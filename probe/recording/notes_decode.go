@@ -48,6 +48,8 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.Phases = appendNote(n.Phases, fields, &n.Bad)
 	case "job":
 		n.Jobs = appendNote(n.Jobs, fields, &n.Bad)
+	case "device":
+		n.Devices = appendNote(n.Devices, fields, &n.Bad)
 	default:
 		n.Unknown++
 	}
