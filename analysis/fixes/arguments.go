@@ -14,19 +14,20 @@ const defaultPrefetch = 2
 type arguments struct {
 	workers, prefetch  int
 	persistent, pinned bool
+	watched            bool
 }
 
 // given returns what the job's loader was made with.
 func given(a loader.Arguments) arguments {
 	return arguments{
 		workers: a.Workers, prefetch: a.Prefetch.Or(defaultPrefetch),
-		persistent: a.Persistent.Or(false), pinned: a.PinMemory.Or(false),
+		persistent: a.Persistent.Or(false), pinned: a.PinMemory.Or(false), watched: a.Watched,
 	}
 }
 
 // call writes the arguments as one would type them; the dots stand for all others, which stay.
 func (a arguments) call() string {
-	parts := []string{"...", fmt.Sprintf("num_workers=%d", a.workers)}
+	parts := []string{fmt.Sprintf("num_workers=%d", a.workers)}
 	if a.prefetch != defaultPrefetch && a.workers > 0 {
 		parts = append(parts, fmt.Sprintf("prefetch_factor=%d", a.prefetch))
 	}
@@ -36,5 +37,8 @@ func (a arguments) call() string {
 	if a.pinned {
 		parts = append(parts, "pin_memory=True")
 	}
-	return "DataLoader(" + strings.Join(parts, ", ") + ")"
+	if a.watched {
+		return "the loader's own argument for: " + strings.Join(parts, ", ")
+	}
+	return "DataLoader(..., " + strings.Join(parts, ", ") + ")"
 }

@@ -3,6 +3,8 @@ package fixes
 import (
 	"fmt"
 	"math"
+
+	"github.com/datawait/datawait/analysis/internal/phrase"
 )
 
 // cpuAffinity frees workers that were pinned to fewer cores than the job has (F12: three days of blaming Lustre; scenario S09).
@@ -50,7 +52,7 @@ func cpuLimit(j *job, s state) proposal {
 		p.effort, p.how = jobSetting, j.liftLimit(to)
 		p.assumes = []string{"the other cores are free for this job"}
 	}
-	p.title = fmt.Sprintf("%.3g usable cores for each rank instead of %.3g", to, l.JobCores)
+	p.title = fmt.Sprintf("%s for each rank instead of %.3g", phrase.Count(to, "usable core"), l.JobCores)
 	p.change, p.worst = withCores(to), withCores(worst)
 	return p
 }

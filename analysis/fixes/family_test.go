@@ -50,6 +50,7 @@ func TestNoisyNeighbour(t *testing.T) {
 	j := scenario.Job{W: 4, K: 8, Burn: 0.1, Device: 0.01, Floor: 0.001, Solo: true}
 	r := rank(j, func(p *loader.Parameters) {
 		p.Host.Foreign, p.Step.Seconds, p.Host.Cpuset = some(6.0), exact(0.05), loader.Num{}
+		p.Batch.Wall, p.Batch.RunQueue = exact(0.2), some(0.1)
 	})
 	f, ok := find(r, CPULimit)
 	if !ok || !strings.Contains(f.How, "keep other work off this host") {
@@ -170,5 +171,13 @@ func TestRecordMode(t *testing.T) {
 	}
 	if low := f.Predicted.StepSavedShare.Or(zero).Low; low > 0.01 || len(f.Assumes) == 0 {
 		t.Errorf("low end %v, assumes %q", low, f.Assumes)
+	}
+}
+
+// TestWatched: a loader that is not PyTorch's has its own names for its arguments.
+func TestWatched(t *testing.T) {
+	r := rank(scenario.S02(2), func(p *loader.Parameters) { p.Args.Watched = true })
+	if f := r.Fixes[0]; f.ID != MoreWorkers || f.How != "the loader's own argument for: num_workers=3" {
+		t.Errorf("%s: %s", f.ID, f.How)
 	}
 }

@@ -41,7 +41,7 @@ func prefetchFactor(j *job, s state) proposal {
 // outOfOrder delivers whatever batch is ready (F50: one slow batch stalls those behind it).
 func outOfOrder(j *job, s state) proposal {
 	inOrder, ok := j.p.Args.InOrder.Get()
-	if ok && !inOrder || s.law.Workers < 2 || j.evenEnough(s) != "" {
+	if ok && !inOrder || j.p.Args.Watched || s.law.Workers < 2 || j.evenEnough(s) != "" {
 		return proposal{}
 	}
 	p := proposal{

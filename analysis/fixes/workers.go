@@ -52,9 +52,9 @@ func (j *job) enoughWorkers(s state, enough int) string {
 		return j.binds(s)
 	case l.Workers >= 2*enough && s.start > 0:
 		longer := s.start * (1 - float64(enough)/float64(l.Workers))
-		return fmt.Sprintf("%s keep up; %d only lengthen every epoch start, by %s", phrase.Workers(enough), l.Workers, phrase.Duration(longer))
+		return fmt.Sprintf("%s %s up; %d only lengthen every epoch start, by %s", phrase.Workers(enough), phrase.Verb(enough, "keeps", "keep"), l.Workers, phrase.Duration(longer))
 	case l.Workers > enough:
-		return fmt.Sprintf("%s %s keep up already", phrase.Workers(enough), phrase.Verb(enough, "would", "would"))
+		return fmt.Sprintf("%s would keep up already", phrase.Workers(enough))
 	}
 	return fmt.Sprintf("%s already %s up with the device", phrase.Workers(l.Workers), phrase.Verb(l.Workers, "keeps", "keep"))
 }

@@ -28,15 +28,16 @@ func (m *Model) fillCores() {
 	}
 }
 
-// unused is what the host has beside other jobs: they took Foreign, so at least the rest is to be had. A fourth of a core is
-// always got: the scheduler is fair.
+// unused is what the host has beside other jobs: they took Foreign, so at least the rest is to be had. What they took while nobody else
+// asked is not theirs: the scheduler is fair, so a half at least goes to a job that asks. What this overlooks shows in the
+// run queue of builds (fillStretch).
 func (m *Model) unused() float64 {
 	online := positive(m.Parameters.Host.Online, math.Inf(1))
 	foreign, ok := m.Parameters.Host.Foreign.Get()
 	if !ok || math.IsInf(online, 1) {
 		return online
 	}
-	return math.Max(online-foreign, 0.25)
+	return math.Max(online-foreign, online/2)
 }
 
 // affinityBinds says whether the workers' own affinity, not a limit on the whole job, is the least.

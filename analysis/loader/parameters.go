@@ -92,6 +92,8 @@ type Arguments struct {
 	Iterable    unit.Maybe[bool]   // the dataset is an IterableDataset
 	StartMethod unit.Maybe[string] // fork, spawn or forkserver
 	BatchSize   unit.Maybe[int]
+	// Watched says that the loader is not PyTorch's (datawait.watch): its arguments have other names.
+	Watched bool
 }
 
 // Cores is the processor time this rank's workers can get, and what else runs there. All in cores.

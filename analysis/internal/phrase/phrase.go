@@ -25,6 +25,14 @@ func Workers(n int) string {
 	return fmt.Sprintf("%d workers", n)
 }
 
+// Count writes a number with its noun.
+func Count(n float64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%.3g %ss", n, noun)
+}
+
 // Verb returns the form of a verb for n subjects.
 func Verb(n int, one, many string) string {
 	if n == 1 {
