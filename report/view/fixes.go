@@ -89,9 +89,9 @@ func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
 func change(m analysis.Ratio) Quantity {
 	q := ratio(m, wholePercentStyle)
 	switch {
-	case !q.Known || q.Value == 0 || strings.ContainsAny(q.Text, "<>"):
+	case !q.Known || q.Value == 0 || strings.HasPrefix(q.Text, "<"):
 	case q.Value > 0:
-		q.Text = minus + q.Text
+		q.Text = minus + strings.TrimPrefix(q.Text, ">") // ">99 %" removed is "−99 %": never all of it
 	default:
 		q.Text = "+" + strings.TrimPrefix(q.Text, minus)
 	}

@@ -42,7 +42,7 @@ func pick(table []scale, v float64) scale {
 // 999.6 ms reads "1.00 s", not "1000 ms".
 func roundsUpTo(v float64, lower, upper scale) bool {
 	x := v / lower.factor
-	return round(x, digitsAfter(x)) >= upper.factor/lower.factor
+	return round(x, digitsAfter(x)) >= upper.factor/lower.factor*(1-1e-9) // 1e-3/1e-6 is a little more than 1000
 }
 
 // digitsAfter is how many decimals show x with three significant digits, at most three.

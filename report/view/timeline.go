@@ -234,6 +234,7 @@ func eachColumn(from, to, begin, width float64, n int, f func(i int, overlap flo
 	if !finite(from) || !finite(to) || to <= from || to <= begin || from >= begin+float64(n)*width {
 		return
 	}
+	from, to = max(from, begin), min(to, begin+float64(n)*width)
 	first := max(0, int((from-begin)/width))
 	last := min(n-1, int((to-begin)/width))
 	for i := first; i <= last; i++ {
