@@ -44,6 +44,11 @@ func (l *loading) node(index int, reader recording.Reader) error {
 		return err
 	}
 	l.job.Damage = l.job.Damage.Add(reader.Damage())
+	for _, r := range l.job.Others {
+		if r.Node == node && r.Begin != Unknown {
+			node.seen(r.Begin, r.End)
+		}
+	}
 	node.name(streams)
 	node.observed()
 	node.clocks(streams)
