@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 
+	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/report/internal/sample"
 	"github.com/datawait/datawait/report/terminal"
 )
@@ -17,21 +19,37 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // picture is an inline picture of a page. Goldens leave its shapes out: package plots tests them, and they would hide the words.
 var picture = regexp.MustCompile(`(?s)(<svg [^>]*role="img"[^>]*>).*?</svg>`)
 
+// situations are the samples and what is rendered of each, once for all tests.
+var situations = sync.OnceValue(func() []situation {
+	var out []situation
+	for _, c := range sample.All() {
+		files, err := Render(c.Result, []Format{HTML, Markdown})
+		out = append(out, situation{c.Name, c.Result, files, err})
+	}
+	return out
+})
+
+type situation struct {
+	name   string
+	result *analysis.Result
+	files  map[string][]byte
+	err    error
+}
+
 // Every situation reads as its golden files do. After a change of wording: go test ./report -update, and read the difference.
 func TestGolden(t *testing.T) {
-	for _, c := range sample.All() {
-		t.Run(c.Name, func(t *testing.T) {
-			files, err := Render(c.Result, []Format{HTML, Markdown})
-			if err != nil {
-				t.Fatal(err)
+	for _, c := range situations() {
+		t.Run(c.name, func(t *testing.T) {
+			if c.err != nil {
+				t.Fatal(c.err)
 			}
 			var screen bytes.Buffer
-			if err := Terminal(&screen, c.Result, terminal.Options{Files: []string{"report.html", "report.md", "report.json"}, Dir: "out/"}); err != nil {
+			if err := Terminal(&screen, c.result, terminal.Options{Files: []string{"report.html", "report.md", "report.json"}, Dir: "out/"}); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, c.Name+".txt", screen.Bytes())
-			golden(t, c.Name+".md", files["report.md"])
-			golden(t, c.Name+".html", picture.ReplaceAll(files["report.html"], []byte("$1…</svg>")))
+			golden(t, c.name+".txt", screen.Bytes())
+			golden(t, c.name+".md", c.files["report.md"])
+			golden(t, c.name+".html", picture.ReplaceAll(c.files["report.html"], []byte("$1…</svg>")))
 		})
 	}
 }

@@ -60,16 +60,12 @@ func TestRenderIsDeterministic(t *testing.T) {
 
 // The ticket is one page: the limit is the length of the longest sample with room to spare.
 func TestTicketIsShort(t *testing.T) {
-	for _, c := range sample.All() {
-		if c.Name == "hostile" {
+	for _, c := range situations() {
+		if c.name == "hostile" {
 			continue
 		}
-		files, err := Render(c.Result, []Format{Markdown})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := len(files["report.md"]); n > 2600 {
-			t.Errorf("%s: %d bytes are no page", c.Name, n)
+		if n := len(c.files["report.md"]); n > 2600 {
+			t.Errorf("%s: %d bytes are no page", c.name, n)
 		}
 	}
 }

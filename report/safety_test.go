@@ -21,9 +21,9 @@ import (
 
 // The screen holds no control character and no text that runs backwards, and no line is wider than 110 columns.
 func TestScreenIsSafe(t *testing.T) {
-	for _, c := range sample.All() {
+	for _, c := range situations() {
 		for _, columns := range []int{0, 60, 40} {
-			checkScreen(t, c.Name, c.Result, columns)
+			checkScreen(t, c.name, c.result, columns)
 		}
 	}
 }
@@ -87,33 +87,29 @@ var (
 func TestPageIsSafe(t *testing.T) {
 	allowedTags := words("!DOCTYPE html head meta title style body header p b bdi span h1 h2 h3 main div section figure figcaption svg g path text rect ol li br a ul dl dt dd small code pre article table caption thead tbody tr th td")
 	allowedAttributes := words("lang charset http-equiv content name class role href title scope colspan id viewBox width height aria-label aria-hidden font-family style transform d x y preserveAspectRatio")
-	for _, c := range sample.All() {
-		files, err := Render(c.Result, []Format{HTML})
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := string(files["report.html"])
+	for _, c := range situations() {
+		page := string(c.files["report.html"])
 		for _, m := range tag.FindAllStringSubmatch(page, -1) {
 			if !allowedTags[m[2]] {
-				t.Errorf("%s: tag %s", c.Name, m[0])
+				t.Errorf("%s: tag %s", c.name, m[0])
 			}
 			for _, a := range attribute.FindAllStringSubmatch(m[3], -1) {
 				value := strings.Trim(a[2], `"'`)
 				switch {
 				case m[2] == "!DOCTYPE":
 				case !allowedAttributes[a[1]]:
-					t.Errorf("%s: attribute in %s", c.Name, m[0])
+					t.Errorf("%s: attribute in %s", c.name, m[0])
 				case a[1] == "href" && !strings.HasPrefix(value, "#"):
-					t.Errorf("%s: an address in %s", c.Name, m[0])
+					t.Errorf("%s: an address in %s", c.name, m[0])
 				case a[1] == "style" && strings.Contains(value, "url("):
-					t.Errorf("%s: an address in %s", c.Name, m[0])
+					t.Errorf("%s: an address in %s", c.name, m[0])
 				}
 			}
 		}
 		if strings.Contains(page, "@import") || strings.Contains(page, "url(") {
-			t.Errorf("%s: the style sheet fetches something", c.Name)
+			t.Errorf("%s: the style sheet fetches something", c.name)
 		}
-		checkText(t, c.Name, page)
+		checkText(t, c.name, page)
 	}
 }
 
@@ -140,13 +136,9 @@ func checkText(t *testing.T, name, s string) {
 
 // A ticket, read as GitHub reads it, has one heading, one picture of ours, tables of six columns, and no link or HTML.
 func TestTicketIsSafe(t *testing.T) {
-	for _, c := range sample.All() {
-		files, err := Render(c.Result, []Format{Markdown})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkText(t, c.Name, string(files["report.md"]))
-		checkTicket(t, c.Name, files["report.md"])
+	for _, c := range situations() {
+		checkText(t, c.name, string(c.files["report.md"]))
+		checkTicket(t, c.name, c.files["report.md"])
 	}
 }
 

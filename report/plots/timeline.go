@@ -1,7 +1,9 @@
 package plots
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -71,16 +73,13 @@ type seconds struct{}
 func (seconds) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
 	last := -1
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			last = i
+	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label, last = strconv.FormatFloat(math.Round(t.Value*1e6)/1e6, 'f', -1, 64), i
 		}
 	}
-	for i := range ticks {
-		ticks[i].Label = strings.Replace(ticks[i].Label, "-", "−", 1)
-		if i == last {
-			ticks[i].Label += " s"
-		}
+	if last >= 0 {
+		ticks[last].Label += " s"
 	}
 	return ticks
 }

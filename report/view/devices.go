@@ -36,7 +36,7 @@ func rankColumns() []Column {
 
 func gpuColumns() []Column {
 	return []Column{{"GPU", false}, {"device", false}, {"source", false}, {"grade", false}, {"covered", true}, {"held", true}, {"resident", true}, {"SM active", true},
-		{"while computing", true}, {"while waiting", true}, {"tensor", true}}
+		{"while computing", true}, {"while waiting", true}, {"tensor", true}, {"held by", false}}
 }
 
 func rankCells(k analysis.Rank, step style) []Cell {
@@ -60,7 +60,7 @@ func gpuCells(g analysis.GPU, ok bool) []Cell {
 	return []Cell{
 		textCell(gpuName(g)), textCell(cleanName(g.Name)), textCell(sourceName(g)), textCell(cleanName(string(g.Grade))), cell(ratio(g.Coverage, st)),
 		cell(ratio(g.HeldRatio, st)), cell(ratio(g.ResidentRatio, st)), cell(estimate(g.SMActiveRatio, st)), cell(estimate(g.SMActiveComputing, st)),
-		cell(estimate(g.SMActiveWaiting, st)), cell(ratio(g.TensorActiveRatio, st)),
+		cell(estimate(g.SMActiveWaiting, st)), cell(ratio(g.TensorActiveRatio, st)), textCell(cleanName(strings.Join(g.Holders, ", "))),
 	}
 }
 

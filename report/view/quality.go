@@ -42,6 +42,7 @@ func method(r *analysis.Result) []Fact {
 		{"SM activity", orWords(upper(sentence(r.Quality.GPU.Why)), "No reason for the choice of the source was recorded.")},
 		{"Cached-data test", "Blocks of steps on live data and on batches already in memory alternate, so that drift hits both alike. Intervals come from the blocks."},
 		{"Predictions", modelFact(r)},
+		{"What bounds a step", bounds(r)},
 	}
 }
 
@@ -68,6 +69,7 @@ func quality(r *analysis.Result) []Fact {
 		hook += "; it switched itself off after an error"
 	}
 	out := []Fact{
+		{"Run", ended(r)},
 		{"Hook", upper(hook) + "."},
 		{"Counters", "Windows of " + scaled(q.GPU.WindowSeconds, timeScales).Words() + "; cover " + share(q.GPU.Coverage).Words() + " of the run."},
 		{"Clocks", "Agree within " + scaled(q.Clock.ResidualSeconds, timeScales).Words() + "."},
@@ -78,6 +80,25 @@ func quality(r *analysis.Result) []Fact {
 		out = append(out, Fact{"Error in the hook", sentence(e)})
 	}
 	return out
+}
+
+// ended says how the run came to its end, and by which version it was observed.
+func ended(r *analysis.Result) string {
+	s := "How it ended is unknown"
+	switch by, ok := r.EndedBy.Get(); {
+	case ok && by == "command":
+		s = "It ended by itself"
+	case ok && by == "datawait":
+		s = "datawait ended it after the test"
+	case ok && by == "signal":
+		s = "A signal ended it"
+	case ok:
+		s = "Ended by " + cleanName(by)
+	}
+	if code, ok := r.ExitCode.Get(); ok {
+		s += ", exit code " + count(code)
+	}
+	return s + ". Observed by datawait " + orWords(cleanName(r.Version), "of an unknown version") + "."
 }
 
 func damage(d analysis.DamageReport) string {

@@ -37,6 +37,7 @@ type View struct {
 	Devices   Table // every rank and every GPU
 	Loaders   Table
 	Accounts  Accounts
+	Host      []Fact // what the machine around the job did
 	Dropped   []Dropped
 	Gaps      []Gap // what was not measured
 	Method    []Fact
@@ -135,6 +136,7 @@ func New(r *analysis.Result) View {
 		Devices:   devices(r),
 		Loaders:   loaders(r),
 		Accounts:  accounts(r),
+		Host:      host(r),
 		Dropped:   dropped(r),
 		Gaps:      gaps(r),
 		Method:    method(r),
