@@ -181,3 +181,13 @@ func TestWatched(t *testing.T) {
 		t.Errorf("%s: %s", f.ID, f.How)
 	}
 }
+
+// TestLazyCache: a cache of what an object store serves fills in the first epoch, which gains nothing.
+func TestLazyCache(t *testing.T) {
+	j := scenario.Job{W: 2, K: 2, Sleep: 0.173, Burn: 0.012, Device: 0.029, Floor: 0.001, Solo: true, Read: 26e3}
+	r := rank(j, func(p *loader.Parameters) { p.Batch.Requests = some(16.0) })
+	f, ok := find(r, NVMeCache)
+	if saved := f.Predicted.StepSavedShare.Or(zero).Value; !ok || math.Abs(saved-0.9*(1-f.Predicted.StepSeconds.Or(zero).Value/0.0925)) > 1e-3 {
+		t.Errorf("a cache that works in nine of ten epochs saves %v", saved)
+	}
+}

@@ -25,10 +25,10 @@ func (j *job) nextStep(rules []rule, at state, used map[string]bool) (priced, bo
 			continue
 		}
 		x := priced{rule: r, p: p, after: apply(at, p.change)}
-		x.saved.Value = (before - j.cost(x.after)) / j.wall
+		x.saved.Value = (1 - p.idle) * (before - j.cost(x.after)) / j.wall
 		x.saved.Low = x.saved.Value
 		if p.worst != nil {
-			x.saved.Low = min(x.saved.Low, (before-j.cost(apply(at, p.worst)))/j.wall)
+			x.saved.Low = min(x.saved.Low, (1-p.idle)*(before-j.cost(apply(at, p.worst)))/j.wall)
 		}
 		if x.saved.Value >= Worth {
 			worth = append(worth, x)

@@ -75,7 +75,8 @@ func (j *job) savedShare(out priced, p proposal) stat.Estimate {
 			e.Low, e.High = math.Min(e.Low, v), math.Max(e.High, v)
 		}
 	}
-	e.High = math.Min(e.High, 1)
+	works := 1 - p.idle
+	e.Value, e.Low, e.High = works*e.Value, works*e.Low, math.Min(works*e.High, 1)
 	return e
 }
 
@@ -117,5 +118,6 @@ func (j *job) waitRemoved(x priced) loader.Num {
 	if before <= 0 {
 		return unit.None[float64]("there is no data wait to remove")
 	}
-	return unit.Some(math.Max(0, math.Min(1, 1-wait(x.after, x.step.Value)/before)))
+	removed := (1 - x.p.idle) * (1 - wait(x.after, x.step.Value)/before)
+	return unit.Some(math.Max(0, math.Min(1, removed)))
 }

@@ -11,14 +11,24 @@ import (
 // 2–7 GB/s; the low end is taken.
 const localRead = 2e9
 
+// usualEpochs is how long training is taken to run where a cache fills as it goes.
+const usualEpochs = 10
+
 // nvmeCache keeps the raw files on a local drive from the second epoch on. It takes reading away and nothing else: where
 // decoding fills the cores it is worth 0 % (the public Uber case), and where the device is the limit too (F73).
 func nvmeCache(j *job, s state) proposal {
 	p := proposal{
 		title: "cache the raw files on local NVMe", effort: stagingStep,
 		how:     "copy the files to a local drive before training, or turn on the file cache of the FUSE mount; point the dataset there",
-		needs:   "room for the dataset on every node's local drive; it helps from the second epoch on (from the first, if staged before)",
+		needs:   "room for the dataset on every node's local drive; a file cache helps from the second epoch on, a copy made before training from the first",
 		assumes: []string{"off-CPU time of a build is waiting for storage"},
+	}
+	if j.p.Batch.Requests.Or(0) >= 0.5 {
+		epochs := max(usualEpochs, j.p.Epoch.Epochs)
+		p.idle = 1 / float64(epochs)
+		p.how = "let the dataset look into a local folder first, and keep there what it fetches"
+		p.needs = "room for the dataset on every node's local drive; the first epoch fetches as today"
+		p.assumes = append(p.assumes, fmt.Sprintf("training runs for %d epochs, of which the first gains nothing", epochs))
 	}
 	left := math.Max(0, j.p.Batch.Read.Or(0)) / localRead
 	remains := 0.25
