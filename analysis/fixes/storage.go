@@ -57,7 +57,7 @@ func parallelFilesystem(j *job, s state) proposal {
 	}
 	switch {
 	case !j.model.Known.Shared && s.law.Off > s.law.CPU && j.waiting(s):
-		p.unpriced = "whether reads hold each other up was not measured: diagnose asks for builds alone and in company"
+		p.unpriced = "whether reads hold each other up was not measured: no batch was built alone"
 		return p
 	case !j.model.Known.Shared || s.law.Shared > 0 || !j.waiting(s):
 		p.change = func(s *state) { s.law.Shared = 0 }

@@ -52,7 +52,7 @@ func storageBandwidth(s *subject) opinion {
 	}
 	if !s.m.Known.Shared {
 		if s.offCPU() && s.l.Workers > 1 {
-			return drop("whether builds hold each other up was not measured (diagnose builds batches alone and in company)")
+			return drop("whether builds hold each other up was not measured (no batch was built alone)")
 		}
 		return opinion{}
 	}
