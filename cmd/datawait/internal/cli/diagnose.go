@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/tty"
+	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
 )
 
 const diagnoseLong = `diagnose runs the command as a throw-away run: it watches live steps, then alternates them with steps on
@@ -55,7 +56,7 @@ func newDiagnose(s Streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().DurationVar(&duration, "duration", 3*time.Minute, "budget of the run, start and report included")
+	cmd.Flags().DurationVar(&duration, "duration", wrap.DefaultDuration, "budget of the run, start and report included")
 	cmd.Flags().Uint64Var(&steps, "steps", 0, "end the run after so many steps at the latest (0 = only --duration counts)")
 	cmd.Flags().BoolVar(&throwaway, "throwaway", false, "the run may be ended, also without a terminal or under a scheduler")
 	cmd.Flags().StringVar(&legs, "legs", "host-cached,host-cached-busy,device-cached", "cached legs of the test, the most important first")

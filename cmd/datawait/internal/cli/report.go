@@ -48,7 +48,7 @@ func newReport(s Streams) *cobra.Command {
 			return f.run(s, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "format", "terminal,html,md,json", "forms, a `list` of terminal, html, md, json, png")
+	cmd.Flags().StringVar(&f.format, "format", reports.DefaultList, "forms, a `list` of terminal, html, md, json, png")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form, or folder for the files")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
 	return cmd

@@ -29,10 +29,10 @@ func (f *wrapFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.out, "out", "o", "", "output `folder` (default datawait-<job>-<yyyymmdd-hhmm>)")
 	flags.BoolVar(&f.force, "force", false, "replace an earlier run of datawait in the output folder; other files stay")
 	flags.StringVar(&f.gpu, "gpu", wrap.GPUAuto, "GPU `source`: auto, emulated or none")
-	flags.DurationVar(&f.interval, "interval", 100*time.Millisecond, "length of one GPU counter window")
-	flags.DurationVar(&f.grace, "grace", 20*time.Second, "after SIGTERM, the time until datawait must be gone")
+	flags.DurationVar(&f.interval, "interval", wrap.DefaultInterval, "length of one GPU counter window")
+	flags.DurationVar(&f.grace, "grace", wrap.DefaultGrace, "after SIGTERM, the time until datawait must be gone")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
-	flags.StringVar(&f.format, "format", "terminal,html,md,json", "forms of the report, a `list` of terminal, html, md, json, png")
+	flags.StringVar(&f.format, "format", reports.DefaultList, "forms of the report, a `list` of terminal, html, md, json, png")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no report on the screen")
 }
 

@@ -41,7 +41,7 @@ func (l *Line) Show(s Status) {
 	switch {
 	case l.w == nil:
 	case l.live:
-		text := "datawait: " + s.text(true)
+		text := "datawait: " + s.text(true) + " | " // what the command writes next stands behind the bar
 		if r := []rune(text); l.width > 1 && len(r) >= l.width {
 			text = string(r[:l.width-1])
 		}

@@ -26,9 +26,10 @@ func TestALiveLineIsReplacedAndCut(t *testing.T) {
 	var b bytes.Buffer
 	l := New(&b, true, 30)
 	l.Show(Status{Phase: "watching", Steps: 7, Wait: -1, SM: -1, Left: 65 * time.Second})
+	l.Show(Status{Phase: "a", Wait: -1, SM: -1, Left: -1})
 	l.Say("done")
 	l.Clear()
-	want := "\r\x1b[Kdatawait: watching · step 7 ·" + "\r\x1b[K" + "datawait: done\n"
+	want := "\r\x1b[Kdatawait: watching · step 7 ·" + "\r\x1b[Kdatawait: a · 0 s | " + "\r\x1b[K" + "datawait: done\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}

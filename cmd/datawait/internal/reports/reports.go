@@ -23,7 +23,13 @@ import (
 // Terminal is the form that goes to the screen; the others are package report's.
 const Terminal report.Format = "terminal"
 
-// All are the forms of a report unless others are asked for.
+// Default are the forms of a report unless others are asked for.
+var Default = []report.Format{Terminal, report.HTML, report.Markdown, report.JSON}
+
+// DefaultList is Default as a flag takes it.
+var DefaultList = join(Default, ",")
+
+// All are the forms there are.
 var All = append([]report.Format{Terminal}, report.Formats()...)
 
 // Parse reads a list such as "terminal,html".
@@ -34,23 +40,23 @@ func Parse(list string) ([]report.Format, error) {
 		switch {
 		case f == "":
 		case !slices.Contains(All, f):
-			return nil, fmt.Errorf("%q is not a format; there are %s", f, join(All))
+			return nil, fmt.Errorf("%q is not a format; there are %s", f, join(All, ", "))
 		case !slices.Contains(formats, f):
 			formats = append(formats, f)
 		}
 	}
 	if len(formats) == 0 {
-		return nil, fmt.Errorf("no format is given; there are %s", join(All))
+		return nil, fmt.Errorf("no format is given; there are %s", join(All, ", "))
 	}
 	return formats, nil
 }
 
-func join(formats []report.Format) string {
+func join(formats []report.Format, separator string) string {
 	names := make([]string, len(formats))
 	for i, f := range formats {
 		names[i] = string(f)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, separator)
 }
 
 // Analyse reads a recording, one of its nodes or a bare spool, and returns what it says.

@@ -53,12 +53,12 @@ func Start(c Command) (*Job, error) {
 	j.pid, err = syscall.ForkExec(path, c.Argv, attr)
 	runtime.KeepAlive(c)
 	if err != nil {
-		j.terminal.takeBack()
+		j.terminal.release()
 		return nil, startError(c.Argv[0], err)
 	}
 	j.terminal.ignoreOutputStops()
 	go j.wait()
-	go j.reapOrphans()
+	reaper.Do(func() { go reapOrphans() })
 	return j, nil
 }
 
@@ -133,11 +133,11 @@ func (j *Job) wait() {
 		case err == syscall.EINTR:
 		case err != nil: // somebody else waited for it: its fate is lost
 			j.exit = Exit{Code: StatusOwnFailure}
-			j.terminal.takeBack()
+			j.terminal.release()
 			return
 		case !ws.Stopped():
 			j.exit = exitOf(ws)
-			j.terminal.takeBack()
+			j.terminal.release()
 			return
 		case !j.killing.Load():
 			j.terminal.suspend(j.pid)

@@ -3,6 +3,7 @@ package run
 import (
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,8 +18,11 @@ const unclaimed = time.Second
 // As PID 1 of a container datawait gets them anyway.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
+// reaper makes one goroutine reap for the whole process, however many jobs it runs one after the other.
+var reaper sync.Once
+
 // reapOrphans waits for adopted children that died, so that none stays a zombie.
-func (j *Job) reapOrphans() {
+func reapOrphans() {
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
 	dead := map[int]time.Time{} // zombies, since when seen
@@ -27,15 +31,15 @@ func (j *Job) reapOrphans() {
 			<-died
 		}
 		time.Sleep(unclaimed / 4)
-		dead = j.reapOnce(dead, time.Now())
+		dead = reapOnce(dead, time.Now())
 	}
 }
 
 // reapOnce reaps the zombies that were already there long enough and returns the ones to look at again.
-func (j *Job) reapOnce(dead map[int]time.Time, now time.Time) map[int]time.Time {
+func reapOnce(dead map[int]time.Time, now time.Time) map[int]time.Time {
 	still := map[int]time.Time{}
 	for _, p := range processes() {
-		if p.parent != os.Getpid() || p.state != 'Z' || p.pid == j.pid {
+		if p.parent != os.Getpid() || p.state != 'Z' {
 			continue
 		}
 		since, seen := dead[p.pid]

@@ -53,6 +53,14 @@ func (t *terminal) takeBack() {
 	t.give(t.group)
 }
 
+// release takes the terminal back for good, after the command.
+func (t *terminal) release() {
+	if t != nil {
+		t.takeBack()
+		signal.Reset(syscall.SIGTTOU)
+	}
+}
+
 func (t *terminal) give(group int) { _ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) }
 
 // foreground returns the group in the foreground, 0 if the terminal is gone.

@@ -34,8 +34,10 @@ func (s *session) finish(out string, e ended, signals <-chan os.Signal) (Outcome
 	outcome.Status = e.status()
 	s.tellEnd(out, e, made)
 	if recorded != nil {
-		s.line.Say("%v", recorded)
-		s.hint(fmt.Sprintf("what was written before is kept; `datawait report %s` reads it", where(out)))
+		s.keep = true
+		s.line.Say("the recording is not complete: %v", recorded)
+		s.hint(fmt.Sprintf("`datawait report %s` reads what was written, `datawait report --format terminal %s` what the rings still hold",
+			where(out), s.folder.Dir))
 	}
 	if outcome.Status != 0 || s.options.FailOn.Empty() {
 		return outcome, nil

@@ -91,21 +91,27 @@ func (a *agent) tell(sentence, hint string) {
 	}
 }
 
-// tellTrouble says what keeps the run from being observed, as soon as it is known.
+// tellTrouble says what keeps the run from being observed, as soon as it is known. None of it touches the job.
 func (a *agent) tellTrouble(elapsed time.Duration, live []spool.Process) {
 	for _, p := range live {
-		if p.Hook == recording.HookDisabled {
-			a.tell(fmt.Sprintf("the hook switched itself off in process %d after an error inside it: %s", p.PID, p.Error),
-				"the job is not affected; the report covers what was seen before")
+		switch {
+		case p.Hook == recording.HookDisabled:
+			a.tell(fmt.Sprintf("the hook in process %d switched itself off (%s); the report covers what was seen before", p.PID, p.Error), "")
+		case p.Error != "":
+			a.tell(fmt.Sprintf("the hook in process %d caught an error of its own: %s", p.PID, p.Error), "")
 		}
 	}
 	if a.tap.err != nil {
-		a.tell(fmt.Sprintf("the recording ends here: %v", a.tap.err), "the job goes on; the report covers what was recorded")
+		a.tell(fmt.Sprintf("the recording ends here: %v; the job goes on", a.tap.err), "")
 	}
 	counts := a.drainer.Counts()
 	if elapsed > hookWait && counts.Mains == 0 && counts.Seen == 0 && a.pythons.count() > 0 {
 		a.tell("no Python of this job loaded the hook: it was started with -I, -E or -S, in a container, or by a launcher that drops the environment",
 			"pass PYTHONPATH and DATAWAIT_SPOOL on to it, or call datawait.install() in the script")
+	}
+	if o := a.session.options; a.test != nil && a.test.decision.Now && elapsed > o.Duration+patience {
+		a.tell(fmt.Sprintf("the budget of %v is spent, but the job comes to no step at which it can be ended without harm", o.Duration),
+			"press Ctrl-C to end it")
 	}
 }
 
@@ -150,7 +156,11 @@ func (a *agent) finish(e ended) error {
 	if e.known {
 		ending.ExitCode, ending.Signal = e.exitCode(), e.signal()
 	}
-	return errors.Join(err, a.writer.Close(ending))
+	err = errors.Join(err, a.writer.Close(ending))
+	if a.tap.err != nil {
+		return a.tap.err // what follows from it would only repeat it
+	}
+	return err
 }
 
 // notesAtEnd writes what is known only now. The tap keeps the errors.

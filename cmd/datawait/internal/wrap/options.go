@@ -11,11 +11,13 @@
 package wrap
 
 import (
+	"cmp"
 	"os"
 	"time"
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
+	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/report"
 )
@@ -27,7 +29,14 @@ const (
 	GPUNone     = "none"
 )
 
-// Options say how to run a command.
+// What is chosen where nothing is said.
+const (
+	DefaultDuration = 3 * time.Minute
+	DefaultInterval = 100 * time.Millisecond
+	DefaultGrace    = 20 * time.Second
+)
+
+// Options say how to run a command. Only Command must be set.
 type Options struct {
 	Command []string
 	Env     []string // added to datawait's own environment, "NAME=value"
@@ -51,6 +60,19 @@ type Options struct {
 	Files   Files
 	// ScreenToErr puts the report on stderr: stdout is the command's alone.
 	ScreenToErr bool
+}
+
+// withDefaults fills in what was left open, as the flags of the command line would.
+func (o Options) withDefaults() Options {
+	o.GPU = cmp.Or(o.GPU, GPUAuto)
+	o.Duration = cmp.Or(o.Duration, DefaultDuration)
+	o.Interval = cmp.Or(o.Interval, DefaultInterval)
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	o.Files.In, o.Files.Out, o.Files.Err = cmp.Or(o.Files.In, os.Stdin), cmp.Or(o.Files.Out, os.Stdout), cmp.Or(o.Files.Err, os.Stderr)
+	if o.Formats == nil {
+		o.Formats = reports.Default
+	}
+	return o
 }
 
 // Files are handed to the command as they are.

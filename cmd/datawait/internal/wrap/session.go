@@ -24,6 +24,7 @@ type session struct {
 	line    *progress.Line
 	host    string
 	folder  *folder.Run
+	keep    bool   // the run folder is left behind
 	hook    string // folder of the unpacked hook
 	agent   *agent
 	job     *run.Job
@@ -32,6 +33,7 @@ type session struct {
 // Run runs the command under observation and returns what became of it. An error is datawait's own: the command was
 // not run, or its recording could not be kept; run.StatusOf gives its exit status.
 func Run(ctx context.Context, o Options) (Outcome, error) {
+	o = o.withDefaults()
 	if err := run.Check(o.Command[0]); err != nil {
 		return Outcome{}, err
 	}
@@ -43,8 +45,17 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	if !elected {
 		return Outcome{}, run.Exec(o.Command, s.env())
 	}
-	defer s.folder.Remove()
+	defer s.leave()
 	return s.observe()
+}
+
+// leave removes the run folder, unless its rings hold what the recording lacks.
+func (s *session) leave() {
+	if s.keep {
+		s.folder.Keep()
+		return
+	}
+	s.folder.Remove()
 }
 
 // findFolder makes or finds the run folder of the job on this node, with the hook in it, and tells whether this process
