@@ -8,15 +8,14 @@ import (
 // anatomy splits the mean step: the steady steps of every rank have a balance of their own, so the parts add up to the step exactly.
 // What no counter saw is unexplained, not left out.
 func (r *run) anatomy() {
+	r.eachRank(func(k *rank) {
+		if len(k.steady.runs) > 0 && (k.device == nil || len(k.device.ranks) > 1) {
+			k.alone(int64(r.options.IdleAfter))
+		}
+	})
 	var sum ledger.Totals
 	steps := 0
 	for _, k := range r.ranked {
-		if len(k.steady.runs) == 0 {
-			continue
-		}
-		if k.device == nil || len(k.device.ranks) > 1 {
-			k.alone(int64(r.options.IdleAfter))
-		}
 		sum = sum.Add(k.steady.books)
 		steps += k.steady.steps
 	}

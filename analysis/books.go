@@ -9,24 +9,27 @@ import (
 // ledger books the allocated time of every GPU, and beside it the steady steps of its rank alone: their balance is the anatomy of
 // a step.
 func (r *run) ledger() {
-	for _, d := range r.devices {
-		if d.Node.Begin == load.Unknown {
-			continue
+	r.eachDevice(func(d *device) { d.book(int64(r.options.IdleAfter)) })
+}
+
+func (d *device) book(idleAfter int64) {
+	if d.Node.Begin == load.Unknown {
+		return
+	}
+	page := ledger.NewPage(d.Node.Begin, idleAfter)
+	for _, k := range d.ranks {
+		if k.spare(page) {
+			break // all ranks switch on the same step
 		}
-		page := ledger.NewPage(d.Node.Begin, int64(r.options.IdleAfter))
-		for _, k := range d.ranks {
-			if k.spare(page) {
-				break // all ranks switch on the same step
-			}
-		}
-		if len(d.ranks) == 1 {
-			page.View(d.ranks[0].steady.entries())
-		}
-		fold(page, d.ranks, d.Windows, d.Node.End)
-		d.books = page.Totals()
-		if len(d.ranks) == 1 {
-			d.ranks[0].steady.books = page.Viewed()
-		}
+	}
+	alone := len(d.ranks) == 1
+	if alone {
+		page.View(d.ranks[0].steady.entries())
+	}
+	fold(page, d.ranks, d.Windows, d.Node.End)
+	d.books = page.Totals()
+	if alone {
+		d.ranks[0].steady.books = page.Viewed()
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 
 // gpus writes every GPU's row: the ladder from allocated to tensor-active, over the same time that the ledger books.
 func (r *run) gpus() {
+	rows := make([]GPU, len(r.devices))
+	parallel(len(rows), func(i int) { rows[i] = r.devices[i].row() })
+	r.out.GPUs = append(r.out.GPUs, rows...)
 	for _, d := range r.devices {
-		r.out.GPUs = append(r.out.GPUs, d.row())
 		r.out.Emulated = r.out.Emulated || emulated(d)
 	}
 	slices.SortStableFunc(r.out.GPUs, func(a, b GPU) int {

@@ -11,9 +11,7 @@ import (
 // made between the fetches of one of its iterators. Where no loader shows that (one batch per epoch; no optimizer was seen), the
 // busiest one trains.
 func (r *run) roles() {
-	for _, k := range r.ranked {
-		k.role()
-	}
+	r.eachRank((*rank).role)
 }
 
 // usage is how one loader was used by a rank.

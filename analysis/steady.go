@@ -39,10 +39,10 @@ type opening struct {
 
 // steady gathers, per rank, the steps that stand for all others.
 func (r *run) steady() {
-	for _, k := range r.ranked {
+	r.eachRank(func(k *rank) {
 		k.gather()
 		k.openings()
-	}
+	})
 }
 
 func (k *rank) gather() {

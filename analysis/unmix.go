@@ -34,16 +34,16 @@ const (
 
 // skew finds and undoes the lag of every GPU's counters.
 func (r *run) skew() {
-	for _, d := range r.devices {
+	r.eachDevice(func(d *device) {
 		if len(d.ranks) != 1 || len(d.Windows) == 0 {
-			continue
+			return
 		}
 		d.lag = d.late()
 		for i := range d.Windows {
 			d.Windows[i].Begin -= d.lag
 			d.Windows[i].End -= d.lag
 		}
-	}
+	})
 }
 
 // late returns by how much the windows are stamped too late.

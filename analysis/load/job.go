@@ -95,11 +95,9 @@ type Fetch struct {
 	Seq         uint32
 	Batch       uint32 // recording.Unknown32 if not known
 	Epoch       uint32
-	Step        uint32 // steps finished at Enter
 	Loader      uint16
-	Ready       uint16 // batches built and waiting at Enter; recording.Unknown16 if not known
-	Block       uint8  // of the cached-data test, 0 = none
-	Flags       uint8  // recording.Fetch…
+	Block       uint8 // of the cached-data test, 0 = none
+	Flags       uint8 // recording.Fetch…
 }
 
 // Wait is the time inside next().

@@ -64,7 +64,7 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 		r.FetchClocked++
 	}
 	r.Fetches = append(roomy(r.Fetches), Fetch{Enter: enter, Exit: exit, Idle: Unknown, Seq: rec.Seq(), Batch: f.Batch, Epoch: f.Epoch,
-		Step: f.Step, Loader: f.Ref, Ready: small(f.Ready), Block: uint8(min(f.Block, 255)), Flags: f.Flags})
+		Loader: f.Ref, Block: uint8(min(f.Block, 255)), Flags: f.Flags})
 	r.seen(enter, exit)
 	if f.Flags&recording.FetchOffThread == 0 {
 		r.threads.count(f.Thread)
@@ -74,8 +74,6 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 	}
 	return true
 }
-
-func small(v uint32) uint16 { return uint16(min(v, recording.Unknown16)) }
 
 func (r *Rank) step(rec *recording.Record) bool {
 	s := rec.Step()

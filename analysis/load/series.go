@@ -26,15 +26,28 @@ func (s *Series) Len() int { return len(s.rows) }
 
 // add appends one reading of every field. A reading without weight is left out.
 func (s *Series) add(begin, end int64, weight float64, v ...float32) {
-	if !(weight > 0) || math.IsInf(weight, 0) {
-		return
+	if weight > 0 && !math.IsInf(weight, 0) {
+		copy(s.open(begin, end, weight), v)
 	}
+}
+
+// open appends a reading whose fields are all missing, and returns them to be filled in.
+func (s *Series) open(begin, end int64, weight float64) []float32 {
 	if len(s.rows) == s.limit {
 		s.halve()
 	}
 	s.rows = append(s.rows, row{begin, end, weight})
-	s.v = append(s.v, v...)
+	s.v = append(s.v, missing[:s.width]...)
+	return s.v[len(s.v)-s.width:]
 }
+
+// missing is a reading that nobody took, as wide as the widest.
+var missing = func() (m [CostFields]float32) {
+	for i := range m {
+		m[i] = nan
+	}
+	return m
+}()
 
 func (s *Series) halve() {
 	half := len(s.rows) / 2

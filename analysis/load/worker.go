@@ -116,12 +116,8 @@ func (b *Builds) batch(rec *recording.Record) bool {
 
 // reading opens a batch's costs, all but its wall time still missing.
 func (b *Builds) reading(begin, end int64, samples float32) {
-	var costs [CostFields]float32
-	for i := range costs {
-		costs[i] = nan
-	}
+	costs := b.Costs.open(begin, end, 1)
 	costs[CostWall], costs[CostSamples] = float32(float64(end-begin)/1e9), samples
-	b.Costs.add(begin, end, 1, costs[:]...)
 }
 
 // cost adds what the batches before it cost. One COST for several batches (a training process that builds them itself reads
