@@ -133,10 +133,22 @@ func (p *Planner) Next(v View) Decision {
 	case Testing:
 		p.extend(v)
 	}
-	if p.phase >= Testing && !p.watch && v.Now >= p.opt.Budget {
+	if p.spent(v) {
 		p.overrun()
 	}
 	return p.decision()
+}
+
+// spent reports whether a run must be ended that the plan does not end: the budget is over, or, where there is no plan,
+// the steps are.
+func (p *Planner) spent(v View) bool {
+	switch {
+	case p.watch || p.phase < Testing:
+		return false
+	case v.Now >= p.opt.Budget:
+		return true
+	}
+	return p.phase == Refused && p.opt.MaxStep > 0 && len(v.Ranks) > 0 && furthest(v).Steps >= p.opt.MaxStep
 }
 
 // overrun ends a run whose budget is spent: the plan took longer than foreseen, or there was none.

@@ -14,6 +14,7 @@ import (
 // tells when the run is over. It belongs to the agent's goroutine.
 type conductor struct {
 	planner *plan.Planner
+	budget  time.Duration
 	control control
 	tap     *tap
 
@@ -25,7 +26,7 @@ type conductor struct {
 }
 
 func newConductor(o plan.Options, page control, t *tap) *conductor {
-	return &conductor{planner: plan.New(o), control: page, tap: t, written: recording.Control{ParkAt: recording.Unknown64}}
+	return &conductor{planner: plan.New(o), budget: o.Budget, control: page, tap: t, written: recording.Control{ParkAt: recording.Unknown64}}
 }
 
 // control is the page the ranks read.
@@ -33,7 +34,8 @@ type control interface {
 	Write(recording.Control) error
 }
 
-// patience is how long ranks of the same job may stay apart: the last rank to begin, and the last one to park.
+// patience is how long ranks of the same job may stay apart: the last one to park, and, within a quarter of the budget,
+// the last one to begin.
 const patience = 20 * time.Second
 
 // verdict is what a conductor says of the run as a whole.
@@ -76,7 +78,7 @@ func (c *conductor) training(now uint64, live []spool.Process) []spool.Process {
 	if len(ranks) >= want {
 		return ranks
 	}
-	if now-c.began > uint64(patience) && c.decision.Phase < plan.Testing {
+	if now-c.began > uint64(min(patience, c.budget/4)) && c.decision.Phase < plan.Testing {
 		c.apart = true
 		c.planner.Refuse(fmt.Sprintf("%d of the job's %d ranks train on this node, and the test runs on one node only", len(ranks), want))
 	}
