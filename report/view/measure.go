@@ -18,13 +18,11 @@ type scale struct {
 	factor float64 // base units in one shown unit
 }
 
-// The one table of units. Base units are seconds, bytes, cores and plain counts; smallest scale first.
+// The one table of units. Base units are seconds, bytes and GPU-hours; smallest scale first.
 var (
-	timeScales  = []scale{{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}}
-	byteScales  = []scale{{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
-	coreScales  = []scale{{"cores", 1}}
-	countScales = []scale{{"", 1}}
-	hourScales  = []scale{{"GPU-seconds", 1.0 / 3600}, {"GPU-minutes", 1.0 / 60}, {"GPU-hours", 1}}
+	timeScales = []scale{{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}}
+	byteScales = []scale{{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
+	hourScales = []scale{{"GPU-seconds", 1.0 / 3600}, {"GPU-minutes", 1.0 / 60}, {"GPU-hours", 1}}
 )
 
 // pick returns the largest scale in which v reads as 1 or more once rounded; the smallest for less.

@@ -190,16 +190,3 @@ func proofOf(e stat.Estimate, span string) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// whole turns a count that may be missing into a quantity.
-func whole(m unit.Maybe[int]) Quantity {
-	n, ok := m.Get()
-	if !ok {
-		return missing(m.State(), m.Why())
-	}
-	return counted(n)
-}
-
-func counted(n int) Quantity {
-	return Quantity{Known: true, Text: count(n), Number: count(n), Value: float64(n), Low: float64(n), High: float64(n)}
-}
