@@ -48,6 +48,9 @@ func (d *device) row() GPU {
 	g.SMActiveRatio = portion(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), noActivity)
 	u := d.unmix()
 	g.SMActiveComputing, g.SMActiveWaiting = u.computing, u.waiting
+	for _, k := range d.ranks {
+		k.waits = nil // as long as the run has fetches, and hardly needed again
+	}
 	return g
 }
 

@@ -42,7 +42,7 @@ func (r *run) machine(n *load.Node) Host {
 		ReadBytesRate:  total(u.Disks, live, "no disk was watched"),
 		ReceivedRate:   total(u.Nets, live, "no network interface was watched"),
 	}
-	h.JobCores, h.WorkerRunQueue = jobUsage(u, live, n.End-n.Begin)
+	h.JobCores, h.WorkerRunQueue = jobUsage(u, live)
 	for i := range n.Notes {
 		for _, note := range n.Notes[i].Hosts {
 			if c, ok := note.Cores.Get(); ok && !h.Cores.IsKnown() && c > 0 {
@@ -79,7 +79,7 @@ func total(devices map[uint16]*load.Series, live func(int64) bool, why string) R
 
 // jobUsage is the cores the job's processes used and the cores its workers waited for. Processes come and go, so both are core
 // seconds over the longest time that any of them was watched.
-func jobUsage(u *load.Host, live func(int64) bool, _ int64) (cores, queue Ratio) {
+func jobUsage(u *load.Host, live func(int64) bool) (cores, queue Ratio) {
 	var cpu, waited, longest float64
 	queued := false
 	for _, p := range u.Processes {

@@ -28,10 +28,10 @@ func (st *steadyState) perStep(ns int64) float64 { return float64(ns) / 1e9 / fl
 
 // parameters is what the loader's model needs to know of a rank: its step, and the loader it waits for most.
 func (r *run) parameters(k *rank) loader.Parameters {
-	b := newBench(0)
+	b := newCrew(0)
 	l := k.slowest()
 	if l != nil {
-		b = newBench(l.ID)
+		b = newCrew(l.ID)
 		b.add(k, l)
 	}
 	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.deviceUse(), GPUs: len(r.ranked)}
@@ -105,7 +105,7 @@ func (r *run) testTimes(t *loader.StepTimes) {
 	}
 }
 
-func (b *bench) batchCosts() loader.BatchCosts {
+func (b *crew) batchCosts() loader.BatchCosts {
 	num := func(field int) Ratio { return b.costs[field].value(noCost) }
 	c := loader.BatchCosts{
 		Wall:       estimate(b.build, b.builds, stat.GradeA, "hook clock", noBuilds),
@@ -130,7 +130,7 @@ func (b *bench) batchCosts() loader.BatchCosts {
 }
 
 // variation is the standard deviation of a build over its mean.
-func (b *bench) variation() Ratio {
+func (b *crew) variation() Ratio {
 	sum, n := b.build.Sums()
 	if n < 2 || !(sum > 0) {
 		return unit.None[float64](noBuilds)
@@ -139,12 +139,12 @@ func (b *bench) variation() Ratio {
 	return unit.Float(math.Sqrt(math.Max(0, b.squares/n-mean*mean))/mean, noBuilds)
 }
 
-func (b *bench) soloCosts() loader.SoloCosts {
+func (b *crew) soloCosts() loader.SoloCosts {
 	const why = "no batch was built alone"
 	return loader.SoloCosts{Wall: meanOf(b.solo, why), OffCPU: meanOf(b.soloOff, why)}
 }
 
-func (b *bench) arguments(workers int) loader.Arguments {
+func (b *crew) arguments(workers int) loader.Arguments {
 	n := b.note.Arguments
 	return loader.Arguments{
 		Workers:     workers,
@@ -177,7 +177,7 @@ func small(n unit.Maybe[int64]) unit.Maybe[int] {
 	return unit.Some(int(v))
 }
 
-func (r *run) cores(k *rank, b *bench) loader.Cores {
+func (r *run) cores(k *rank, b *crew) loader.Cores {
 	h := r.machine(k.Node)
 	sum, weight := k.Node.Usage.Limits.Sum(load.LimitsCPUSet, nil)
 	c := loader.Cores{Usable: h.UsableCores, Quota: h.QuotaCores, Online: h.Cores, Busy: h.BusyCores, Foreign: h.ForeignCores,
@@ -226,7 +226,7 @@ func (k *rank) deviceUse() loader.Device {
 //
 //	iterator made          worker begins          first batch sent
 //	     |<--- worker start --->|<--- first build --->|
-func (k *rank) epochStart(l *load.Loader, b *bench) loader.EpochStart {
+func (k *rank) epochStart(l *load.Loader, b *crew) loader.EpochStart {
 	e := loader.EpochStart{Seconds: meanOf(b.starts, "no epoch start was recorded"), Batches: b.length, Epochs: b.epochs,
 		Share: quotient(float64(k.steady.opening), float64(k.trained()), "no live training was recorded")}
 	if n, ok := b.note.Length.Get(); ok && !e.Batches.IsKnown() && n >= 0 && n < math.MaxInt32 {

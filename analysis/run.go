@@ -62,6 +62,6 @@ type run struct {
 	begin   int64 // of the whole observation, on the common clock
 	end     int64
 	tested  bool // a cached-data test ran
-	benches map[uint16]*bench
+	crews   map[uint16]*crew
 	test    *baseline.Outcome // nil if there was none
 }

@@ -3,17 +3,17 @@ package analysis
 import (
 	"path"
 	"strings"
+	"time"
 
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
-	"time"
 )
 
 // summary writes the job as a whole: what ran, and the step that stands for all others.
 func (r *run) summary() {
-	r.whole()
-	r.step()
+	r.jobRow()
+	r.stepRow()
 }
 
 func (r *run) what() {
@@ -35,7 +35,7 @@ func (r *run) what() {
 	}
 }
 
-func (r *run) whole() {
+func (r *run) jobRow() {
 	r.what()
 	j := &r.out.Job
 	j.Command = r.job.Nodes[0].Manifest.Command
@@ -83,7 +83,7 @@ func (r *run) whole() {
 			j.SamplesPerBatch = l.Samples
 			break
 		}
-		if n, ok := r.benches[uint16(l.ID)].note.Arguments.BatchSize.Get(); ok && n > 0 {
+		if n, ok := r.crews[uint16(l.ID)].note.Arguments.BatchSize.Get(); ok && n > 0 {
 			j.SamplesPerBatch = unit.Some(float64(n))
 			break
 		}
@@ -108,7 +108,7 @@ func scriptOf(command []string) string {
 
 // step combines the ranks: sums over sums, and an interval from stretches of time in which all ranks are taken together, for the
 // ranks of a job wait for one another and are no independent witnesses.
-func (r *run) step() {
+func (r *run) stepRow() {
 	s := &r.out.Step
 	var mean, share, exposed []*stat.Ratio
 	var waits []int64

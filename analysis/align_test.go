@@ -1,0 +1,93 @@
+package analysis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// TestWhichGPU: ranks find their GPU by UUID, else as the only one, else in order, and the grade says how.
+func TestWhichGPU(t *testing.T) {
+	text := func(s string) *string { return &s }
+	number := func(n int) *int { return &n }
+	type process struct {
+		declared, noted *string
+		local           *int
+	}
+	tests := []struct {
+		name  string
+		gpus  []string
+		ranks []process
+		want  []string // UUID and the grade of its row, by rank; "" is none
+	}{
+		{"by UUID, crosswise, prefix or not", []string{"GPU-a", "GPU-b"}, []process{{declared: text("GPU-b")}, {declared: text("A")}}, []string{"GPU-b A", "GPU-a A"}},
+		{"by what it said later", []string{"GPU-a", "GPU-b"}, []process{{noted: text("GPU-b")}, {noted: text("GPU-a")}}, []string{"GPU-b A", "GPU-a A"}},
+		{"the only one", []string{"GPU-a"}, []process{{}}, []string{"GPU-a A"}},
+		{"by local rank", []string{"GPU-a", "GPU-b"}, []process{{local: number(1)}, {local: number(0)}}, []string{"GPU-b C", "GPU-a C"}},
+		{"by rank", []string{"GPU-a", "GPU-b"}, []process{{}, {}}, []string{"GPU-a C", "GPU-b C"}},
+		{"one GPU that two ranks do not name", []string{"GPU-a"}, []process{{}, {}}, []string{"", ""}},
+		{"shared", []string{"GPU-a"}, []process{{declared: text("GPU-a")}, {declared: text("GPU-a")}}, []string{"GPU-a A", "GPU-a A"}},
+		{"none", nil, []process{{local: number(0)}}, []string{""}},
+	}
+	for _, test := range tests {
+		x := newTape(t)
+		agent, _ := x.Declare(recording.Declaration{Producer: recording.ProducerAgent})
+		for i, uuid := range test.gpus {
+			x.AddNote(agent, recording.GPUNote{GPU: uint16(i), UUID: uuid, Grade: "A"})
+			x.write(agent, recording.GPU{Ref: uint16(i), Begin: at(0), End: at(900), SM: 0.5, Resident: 0.5}.Encode())
+		}
+		for i, p := range test.ranks {
+			rank := i
+			id, _ := x.Declare(recording.Declaration{Producer: recording.ProducerMain, PID: 10 + i, Rank: &rank, LocalRank: p.local, GPUUUID: p.declared})
+			if p.noted != nil {
+				x.AddNote(id, recording.DeviceNote{GPUUUID: unit.Some(*p.noted)})
+			}
+			for b := range 40 {
+				x.fetch(id, 0, first(b), uint32(b), float64(20*b), float64(20*b+5))
+				x.step(id, float64(20*b+20))
+			}
+		}
+		r := x.run()
+		for i, want := range test.want {
+			got := ""
+			for _, g := range r.GPUs {
+				for _, holder := range g.Holders {
+					if holder == fmt.Sprintf("rank %d (pid %d)", i, 10+i) {
+						got = g.UUID + " " + string(g.Grade)
+					}
+				}
+			}
+			if got != want {
+				t.Errorf("%s: rank %d is on %q, want %q", test.name, i, got, want)
+			}
+		}
+	}
+}
+
+// TestTwoNodes: monotonic clocks that began years apart are one time.
+func TestTwoNodes(t *testing.T) {
+	var nodes []recording.Reader
+	for n := range 2 {
+		x := newTape(t)
+		x.SetManifest(recording.Manifest{Host: fmt.Sprint("node", n)})
+		id := x.rank(7, n)
+		shift := uint64(n) * 9e15
+		for i := range 60 {
+			begin := uint64(start+20*i*ms) + shift
+			x.write(id, recording.Fetch{Flags: first(i), Enter: begin, Exit: begin + 5*ms, Batch: uint32(i), CPU: recording.Unknown64}.Encode())
+			x.write(id, recording.Step{End: begin + 20*ms, Step: uint32(i + 1), CPU: recording.Unknown64}.Encode())
+		}
+		x.AddNote(id, recording.ClockNote{Monotonic: start + shift, Realtime: 1_700_000_000_000_000_000})
+		nodes = append(nodes, x)
+	}
+	r, err := Run(nodes, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wall := r.Job.WallSeconds.Or(0); !near(wall, 1.2, 1e-6) || r.Job.Ranks != 2 || r.Job.Steps != 60 || len(r.Nodes) != 2 {
+		t.Errorf("%v s, %d ranks, %d steps, nodes %v", wall, r.Job.Ranks, r.Job.Steps, r.Nodes)
+	}
+	wants(t, "data wait share", r.Step.DataWaitShare, 0.25, 1e-9)
+}
