@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/cmd/datawait/internal/folder"
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/tty"
@@ -151,6 +152,10 @@ func tellLeftover(s Streams, dir string, r *recording.Recording) {
 		m := n.Manifest()
 		spool, _ := m.Options["spool"].(string)
 		if m.EndedAt.IsKnown() || spool == "" || spool == dir || !hasRings(spool) {
+			continue
+		}
+		if folder.InUse(spool) {
+			fmt.Fprintf(s.Err, "datawait: the run on %s still goes on; this report covers what is recorded so far\n", m.Host)
 			continue
 		}
 		fmt.Fprintf(s.Err, "datawait: the run on %s was not finished; its rings are still in %s\n", m.Host, spool)

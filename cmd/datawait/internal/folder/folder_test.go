@@ -110,6 +110,12 @@ func TestElection(t *testing.T) {
 	if second, err := other.Elect(); err != nil || second {
 		t.Errorf("a second is elected: %v, %v", second, err)
 	}
+	if !InUse(r.Dir) {
+		t.Error("a held lock is not seen")
+	}
+	if !r.Claim("0") || !other.Claim("1") || other.Claim("0") {
+		t.Error("every rank can be claimed once")
+	}
 	other.Remove()
 	if _, err := os.Stat(r.Dir); err != nil {
 		t.Error("one that was not elected removed the folder")
@@ -146,14 +152,15 @@ func TestKey(t *testing.T) {
 	for _, tt := range []struct {
 		env  func(string) string
 		want string
+		rank string
 	}{
-		{env(), "run-9-90"},
-		{env("LOCAL_RANK", "0"), "job-7-70"},
-		{env("LOCAL_RANK", "3", "TORCHELASTIC_RESTART_COUNT", "1"), "job-7-70-1"},
-		{env("SLURM_LOCALID", "0"), "job-7-70"},
+		{env(), "run-9-90", ""},
+		{env("LOCAL_RANK", "0"), "job-7-70", "0"},
+		{env("LOCAL_RANK", "3", "TORCHELASTIC_RESTART_COUNT", "1"), "job-7-70-1", "3"},
+		{env("SLURM_LOCALID", "0"), "job-7-70", "0"},
 	} {
-		if got := Key(tt.env, parent, self); got != tt.want {
-			t.Errorf("key %s, want %s", got, tt.want)
+		if key, rank := Key(tt.env, parent, self); key != tt.want || rank != tt.rank {
+			t.Errorf("key %s, rank %s, want %s, %s", key, rank, tt.want, tt.rank)
 		}
 	}
 	if p := LookUp(os.Getpid()); p.PID != os.Getpid() || p.Start == "" {

@@ -10,21 +10,24 @@ import (
 // rankVariables tell that a launcher started several wrappers on this node, one per rank.
 var rankVariables = []string{"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"}
 
-// Key names the job on this node. Wrappers that one launcher started share the launcher as their parent, and with it
-// the key; any other wrapper has a key of its own.
-func Key(getenv func(string) string, parent, self Process) string {
+// Key names the job on this node, and the rank this wrapper starts, "" if it is the only one. Wrappers that one launcher
+// started share the launcher as their parent, and with it the key; any other wrapper has a key of its own.
+func Key(getenv func(string) string, parent, self Process) (key, rank string) {
 	for _, v := range rankVariables {
-		if getenv(v) == "" {
+		if rank = getenv(v); rank == "" {
 			continue
 		}
-		key := "job-" + parent.String()
+		key = "job-" + parent.String()
 		if restart := getenv("TORCHELASTIC_RESTART_COUNT"); restart != "" {
 			key += "-" + safe(restart)
 		}
-		return key
+		return key, safe(rank)
 	}
-	return "run-" + self.String()
+	return OwnKey(self), ""
 }
+
+// OwnKey is the key of a wrapper that shares its job with no other.
+func OwnKey(self Process) string { return "run-" + self.String() }
 
 // Process is a process id with its start, which together name one process for good.
 type Process struct {

@@ -42,6 +42,27 @@ func OpenRun(key string) (*Run, error) {
 	return &Run{Dir: dir}, nil
 }
 
+// Claim takes the place of one rank in a job that several wrappers share. It fails if another wrapper has it: then that is
+// another job of the same parent, two trainings side by side in one batch script.
+func (r *Run) Claim(rank string) bool {
+	f, err := os.OpenFile(filepath.Join(r.Dir, "rank-"+rank), os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// InUse reports whether an agent works with the run folder dir.
+func InUse(dir string) bool {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
 // base returns datawait's own folder in shared memory if that has room, else in a temporary folder on a local disk.
 func base() (string, error) {
 	name := "datawait-" + strconv.Itoa(os.Geteuid())

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -37,13 +35,8 @@ func isStale(dir string, now time.Time) bool {
 	if err != nil || now.Sub(info.ModTime()) < staleAfter {
 		return false
 	}
-	lock, err := os.Open(filepath.Join(dir, lockName))
-	if err != nil {
-		return false // not one of ours
-	}
-	defer lock.Close()
-	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return false
+	if _, err := os.Lstat(filepath.Join(dir, lockName)); err != nil || InUse(dir) {
+		return false // not one of ours, or at work
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

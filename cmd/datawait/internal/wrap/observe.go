@@ -141,6 +141,24 @@ func (a *agent) endJob(j *run.Job) {
 	<-j.Done()
 }
 
+// lastRanks is how long training processes are followed that outlive the command: other wrappers' ranks end a moment
+// before or after it.
+const lastRanks = 3 * time.Second
+
+// awaitRanks waits a little for training processes that still run.
+func (a *agent) awaitRanks(deadline time.Time) {
+	until := time.Now().Add(lastRanks)
+	if !deadline.IsZero() && deadline.Add(-lastRanks).Before(until) {
+		return
+	}
+	for time.Now().Before(until) {
+		if ranks := a.ranks.Load(); ranks == nil || len(*ranks) == 0 {
+			return
+		}
+		time.Sleep(drainEvery / 3)
+	}
+}
+
 // finish stops observing, drains the rings for the last time and closes the recording.
 func (a *agent) finish(e ended) error {
 	a.stop()

@@ -61,9 +61,15 @@ func (s *session) leave() {
 // findFolder makes or finds the run folder of the job on this node, with the hook in it, and tells whether this process
 // is to observe. Another wrapper of the same job may do that already.
 func (s *session) findFolder() (elected bool, err error) {
-	key := folder.Key(os.Getenv, folder.LookUp(os.Getppid()), folder.LookUp(os.Getpid()))
+	self := folder.LookUp(os.Getpid())
+	key, rank := folder.Key(os.Getenv, folder.LookUp(os.Getppid()), self)
 	if s.folder, err = folder.OpenRun(key); err != nil {
 		return false, err
+	}
+	if rank != "" && !s.folder.Claim(rank) {
+		if s.folder, err = folder.OpenRun(folder.OwnKey(self)); err != nil {
+			return false, err
+		}
 	}
 	if s.hook, err = s.folder.Hook(hook.Extract); err != nil {
 		return false, err
