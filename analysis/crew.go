@@ -124,9 +124,7 @@ func (k *rank) roleOf(l *load.Loader) string {
 }
 
 func (b *crew) addBuilds(k *rank, builds *load.Builds) {
-	if builds.PID == k.Declaration.PID {
-		b.inMain = true
-	}
+	b.inMain = b.inMain || builds.Own
 	b.threads = max(b.threads, builds.Threads)
 	for i := range builds.Batches {
 		batch := &builds.Batches[i]

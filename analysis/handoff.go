@@ -59,7 +59,7 @@ func (k *rank) each(visit func(*sentEpoch, *load.Batch), t *sentTable) {
 			continue
 		}
 		for _, builds := range l.Builds {
-			if builds.Worker < 0 && builds.PID == k.Declaration.PID {
+			if builds.Own {
 				continue
 			}
 			for i := range builds.Batches {

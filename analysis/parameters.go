@@ -155,6 +155,7 @@ func (b *crew) arguments(workers int) loader.Arguments {
 		Iterable:    b.note.Iterable,
 		StartMethod: n.Context,
 		BatchSize:   small(n.BatchSize),
+		Watched:     b.note.Kind == "watch",
 	}
 }
 

@@ -158,7 +158,8 @@ type Loader struct {
 // Builds is what one process built for one loader.
 type Builds struct {
 	PID     int
-	Worker  int // 0 … W−1, −1 in the training process
+	Worker  int  // 0 … W−1; −1 where it has no number
+	Own     bool // the training process built them itself
 	Epoch   uint32
 	Threads int // it may use; 0 = unknown
 	Batches []Batch
@@ -196,13 +197,18 @@ const (
 
 var nan = float32(math.NaN())
 
-// Workers returns how many workers were seen to build for the loader.
+// Workers returns how many processes were seen to build for the loader beside training: by their number, for those made anew every
+// epoch have it again, else by their pid.
 func (l *Loader) Workers() int {
-	seen := map[int]bool{}
+	numbers, pids := map[int]bool{}, map[int]bool{}
 	for _, b := range l.Builds {
-		if b.Worker >= 0 {
-			seen[b.Worker] = true
+		switch {
+		case b.Own:
+		case b.Worker >= 0:
+			numbers[b.Worker] = true
+		default:
+			pids[b.PID] = true
 		}
 	}
-	return len(seen)
+	return len(numbers) + len(pids)
 }

@@ -57,7 +57,7 @@ func (m *mainFold) batch(rec *recording.Record) bool {
 }
 
 func (m *mainFold) fresh(loader uint16) *Builds {
-	b := &Builds{PID: m.rank.Declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap)}
+	b := &Builds{PID: m.rank.Declaration.PID, Own: true, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap)}
 	m.builds[loader] = b
 	l := m.rank.loader(loader)
 	l.Builds = append(l.Builds, b)
