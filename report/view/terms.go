@@ -91,7 +91,7 @@ func terms() []Term {
 		{"cached-data test", "The same training steps, once on live data and once on batches already in memory, in alternating blocks. What becomes faster is what the input pipeline costs."},
 		{"run queue", "Ready to compute, waiting for a free processor core."},
 		{"off-CPU", "Waiting for storage, the network, a lock or a helper thread."},
-		{"95 % interval", "Where the true value lies, were the run repeated, in 95 of 100 cases."},
+		{"95 % interval", "Computed so that, were the run repeated many times, it would hold the true value in 95 of 100 cases."},
 		{"grade", "A: the GPU's own counters or clock. B: one source, or coarse. C: inferred, or an upper bound."},
 	}
 }
