@@ -112,6 +112,7 @@ class Block:
         """The block is over, whatever became of it."""
 
     def settle_fetches(self) -> int:
+        """Fetches, of all loaders, before the block counts."""
         return 0
 
     # What the test calls.
@@ -156,7 +157,7 @@ class Block:
     def _cycle(self, step: int) -> int:
         """Steps after which every worker has delivered equally often."""
         workers = self._workers()
-        per_step = max(1, round(self.fetches / max(1, step - self._began_at)))
+        per_step = max(1, round(self.fetches / len(self._sources) / max(1, step - self._began_at)))
         return workers // math.gcd(workers, per_step) if workers else 1
 
     def _workers(self) -> int:
@@ -188,7 +189,7 @@ class LiveBlock(Block):
         self._copy_ns = 0
 
     def settle_fetches(self) -> int:
-        return self._workers()
+        return self._workers() * len(self._sources)
 
     def admit(self, source: Source) -> None:
         depth = self.kit.depths.pop((source.loader, source.epoch), None)
@@ -286,7 +287,7 @@ class BusyBlock(CachedBlock):
     """Batches from memory while the workers go on: as many are taken out and thrown away as steps are made."""
 
     def settle_fetches(self) -> int:
-        return self._workers()
+        return self._workers() * len(self._sources)
 
     def quieten(self, source: Source) -> None:
         """The opposite: workers are brought back to work as a live block would find them."""

@@ -15,7 +15,9 @@ from .ring import start_ticks
 
 # Kernel files and shared memory (PyTorch's and multiprocessing's segments and semaphores) are no checkpoints.
 EXEMPT_ROOTS = ("/dev", "/proc", "/sys")
-EXEMPT_PARTS = ("__pycache__",)
+# Caches of compilers are rewritten by whatever compiles next.
+EXEMPT_PARTS = ("__pycache__", ".triton")
+EXEMPT_BEGINNING = "torchinductor_"
 MOST_ENTRIES = 20_000  # of a tree: about half a second of looking; a larger one counts as old
 
 
@@ -71,4 +73,6 @@ class Ages:
             text = os.path.join(os.readlink("/proc/self/fd/%d" % dir_fd), text)
         folder, name = os.path.split(os.path.abspath(text))
         real = os.path.join(os.path.realpath(folder), name)
-        return real.startswith(self._roots) or any(part in EXEMPT_PARTS for part in real.split(os.sep))
+        return real.startswith(self._roots) or any(
+            part in EXEMPT_PARTS or part.startswith(EXEMPT_BEGINNING) for part in real.split(os.sep)
+        )

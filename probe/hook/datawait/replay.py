@@ -7,8 +7,8 @@ version counter with the private one but not its shape, so an ``unsqueeze_`` in 
 into it is seen in ``_version``. Arrays have no version; large ones are handed out as views and compared by a
 fingerprint of three places, small ones are copied each time.
 
-Not seen: writes through ``tensor.numpy()`` or a raw pointer, and writes into the middle of a large array. They change
-what is replayed, not how long it takes to load.
+Not seen: writes through ``tensor.data``, ``tensor.numpy()`` or a raw pointer, and writes into a large array beside
+those three places. They change what is replayed, not how long it takes to load.
 
 What cannot be pickled is deep-copied for each serving; what cannot even be copied is served itself.
 """

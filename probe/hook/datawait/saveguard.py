@@ -38,6 +38,8 @@ SAVES: Dict[str, Tuple[str, ...]] = {
     "torch": ("save",),
     "torch.serialization": ("save", "_open_zipfile_writer"),
     "torch.jit": ("save",),
+    "torch.export": ("save",),
+    "torch.onnx": ("export",),
     "safetensors": ("serialize_file",),
     "safetensors.torch": ("save_file", "save_model", "serialize_file"),
     "safetensors.numpy": ("save_file", "serialize_file"),
@@ -137,15 +139,13 @@ class SaveGuard:
 
     def _rebind(self) -> None:
         """Replaces the originals wherever a module holds them under whatever name."""
-        for module in list(sys.modules.values()):
-            if _left_alone(module):
+        for imported, module in list(sys.modules.items()):
+            if _left_alone(imported):
                 continue
-            names = getattr(module, "__dict__", None)
-            if isinstance(names, dict):
-                for name, value in list(names.items()):
-                    entry = self._stands.get(id(value))
-                    if entry is not None and entry[0] is value:
-                        self._set(module, name, entry[1])
+            for name, value in list(_names(module).items()):
+                entry = self._stands.get(id(value))
+                if entry is not None and entry[0] is value:
+                    self._set(module, name, entry[1])
 
     def _set(self, owner: Any, name: str, stand: Any) -> None:
         self._undo.append((owner, name, vars(owner)[name]))
@@ -258,10 +258,18 @@ def _method(original: Any, before: Callable[..., None]) -> Any:
     return method
 
 
-def _left_alone(module: Any) -> bool:
+def _names(module: Any) -> Dict[str, Any]:
+    """What a module holds, without asking it: a lazy one would start to import."""
+    try:
+        names = object.__getattribute__(module, "__dict__")
+    except AttributeError:
+        return {}
+    return names if isinstance(names, dict) else {}
+
+
+def _left_alone(name: str) -> bool:
     """Our own modules; and the C modules whose functions these are, through which importing itself works."""
-    name = getattr(module, "__name__", "")
-    return name in ("posix", "_io") or name == __package__ or str(name).startswith(__package__ + ".")
+    return name in ("posix", "_io") or name == __package__ or name.startswith(__package__ + ".")
 
 
 def _put(owner: Any, name: str, value: Any) -> None:

