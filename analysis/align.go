@@ -15,16 +15,17 @@ type rank struct {
 	device *device // nil if it runs on no GPU that was watched
 	joined stat.Grade
 
-	trains    loaderSet            // that feed training
-	byFetch   bool                 // no optimizer step was seen: a step is one fetch
-	validated map[loaderEpoch]bool // iterators that served validation
-	primary   uint16               // with byFetch: the loader whose fetches are counted
-	noGrad    bool                 // it never fetches with autograd on: such fetches are training, not validation
-	live      spans                // when it trained as it always does
-	begun     int64                // live training: first sign to last
-	ended     int64
-	steady    steadyState
-	waits     *cumulative // made when first asked for
+	validating loaderSet            // that feed validation
+	trains     loaderSet            // that feed training
+	byFetch    bool                 // no optimizer step was seen: a step is one fetch
+	validated  map[loaderEpoch]bool // iterators that served validation
+	primary    uint16               // with byFetch: the loader whose fetches are counted
+	noGrad     bool                 // it never fetches with autograd on: such fetches are training, not validation
+	live       spans                // when it trained as it always does
+	begun      int64                // live training: first sign to last
+	ended      int64
+	steady     steadyState
+	waits      *cumulative // made when first asked for
 }
 
 // device is a watched GPU and the ranks that use it.

@@ -39,6 +39,9 @@ func (r *run) setup() baseline.Setup {
 		if k.device != nil || k.Exposures > 0 || k.GPU() != "" || len(k.Notes.Devices) > 0 {
 			s.Device = true
 		}
+		for _, m := range k.Marks {
+			s.Device = s.Device || m.Code == recording.MarkCUDA
+		}
 		s.Emulated = s.Emulated || k.Emulated
 		if k.device != nil {
 			s.Emulated = s.Emulated || emulated(k.device)

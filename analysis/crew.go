@@ -33,9 +33,8 @@ type crew struct {
 	cpu, off *stat.Ratio // per batch, where both clocks were read
 	costs    [load.CostFields]mean
 	starts   []float64 // seconds
-	handoff  int64
-	joined   int
-	received mean // bytes per batch, over sockets
+	handoff  mean      // seconds per fetch
+	received mean      // bytes per batch, over sockets
 }
 
 // mean is a weighted sum and its weight.
@@ -49,18 +48,36 @@ func newCrew(id uint16) *crew {
 	return &crew{id: id, role: "other", build: stat.Batch(8), cpu: stat.Batch(1), off: stat.Batch(1)}
 }
 
+// add takes a loader of one rank, its fetches apart.
 func (b *crew) add(k *rank, l *load.Loader) {
 	if l.Noted && !b.noted {
 		b.note, b.noted = l.Note, true
 	}
-	b.role = stronger(b.role, k.roleOf(l))
-	b.workers = max(b.workers, l.Workers())
-	epochs := 0
-	for i := range k.Iterators {
-		it := &k.Iterators[i]
-		if it.Loader != l.ID {
-			continue
+	b.role = stronger(b.role, k.roleOf(l.ID))
+	b.workers = max(b.workers, l.Workers(), k.workers(l.ID))
+	b.addIterators(k, l)
+	if l.Summed && len(k.Fetches) == 0 {
+		b.fetches += int(min(l.Sums.Fetches.Or(0), math.MaxInt32))
+		b.wait += int64(min(l.Sums.WaitNS.Or(0), 1<<60))
+	}
+	for _, s := range k.steady.starts {
+		if s.loader == l.ID {
+			b.starts = append(b.starts, float64(s.ns)/1e9)
 		}
+	}
+	if h := k.steady.handoffs[l.ID]; h != nil {
+		b.handoff.add(h.sum, h.weight)
+	}
+	for _, builds := range l.Builds {
+		b.addBuilds(k, builds)
+	}
+	b.addSolo(l)
+}
+
+func (b *crew) addIterators(k *rank, l *load.Loader) {
+	epochs := 0
+	for i := range l.Iterators {
+		it := &k.Iterators[l.Iterators[i]]
 		epochs++
 		b.workers = max(b.workers, int(min(it.Workers, 1<<16)))
 		if it.Length != recording.Unknown32 {
@@ -71,35 +88,32 @@ func (b *crew) add(k *rank, l *load.Loader) {
 		}
 	}
 	b.epochs = max(b.epochs, epochs)
-	for i := range k.Fetches {
-		f := &k.Fetches[i]
-		if f.Loader == l.ID && !f.Upstream() && !f.Test() {
-			b.wait += f.Wait()
-			if f.Delivered() {
-				b.fetches++
-			}
+}
+
+// addFetch takes a fetch. Without workers it is also the build of its batch.
+func (b *crew) addFetch(k *rank, f *load.Fetch, own bool) {
+	if f.Upstream() || f.Test() {
+		return
+	}
+	b.wait += f.Wait()
+	if !f.Delivered() {
+		return
+	}
+	b.fetches++
+	if own {
+		b.inMain = true
+		if !f.Is(recording.FetchFirst) && k.live.holds(f.Enter) {
+			b.built(f.Wait())
 		}
 	}
-	if l.Summed && b.fetches < int(min(l.Sums.Fetches.Or(0), math.MaxInt32)) && len(k.Fetches) == 0 {
-		b.fetches += int(min(l.Sums.Fetches.Or(0), math.MaxInt32))
-		b.wait += int64(min(l.Sums.WaitNS.Or(0), 1<<60))
-	}
-	for _, s := range k.steady.starts {
-		if s.loader == l.ID {
-			b.starts = append(b.starts, float64(s.ns)/1e9)
-		}
-	}
-	if k.trains.has(l.ID) {
-		b.handoff += k.steady.handoff
-		b.joined += k.steady.joined
-	}
-	for _, builds := range l.Builds {
-		b.addBuilds(k, builds)
-	}
-	if k.workers(l.ID) == 0 && l.Note.Kind != "watch" {
-		b.addOwn(k, l)
-	}
-	b.addSolo(l)
+}
+
+// built counts one batch.
+func (b *crew) built(ns int64) {
+	wall := float64(ns) / 1e9
+	b.build.Add(wall, 1)
+	b.builds++
+	b.squares += wall * wall
 }
 
 func stronger(a, b string) string {
@@ -111,37 +125,40 @@ func stronger(a, b string) string {
 	return "other"
 }
 
-func (k *rank) roleOf(l *load.Loader) string {
-	if k.trains.has(l.ID) {
+func (k *rank) roleOf(loader uint16) string {
+	switch {
+	case k.trains.has(loader):
 		return "training"
-	}
-	for i := range k.Fetches {
-		if f := &k.Fetches[i]; f.Loader == l.ID && k.validates(f) {
-			return "validation"
-		}
+	case k.validating.has(loader):
+		return "validation"
 	}
 	return "other"
 }
 
+// addBuilds takes what one process built. Its first batch is left out: opening the dataset and filling caches belongs to the epoch
+// start, unless there is nothing else.
 func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	b.inMain = b.inMain || builds.Own
 	b.threads = max(b.threads, builds.Threads)
-	for i := range builds.Batches {
-		batch := &builds.Batches[i]
-		if !k.live.holds(batch.Begin) {
-			continue
-		}
-		wall := float64(batch.End-batch.Begin) / 1e9
-		b.build.Add(wall, 1)
-		b.builds++
-		b.squares += wall * wall
+	batches, after := builds.Batches, load.Unknown
+	if len(batches) > 1 {
+		after = batches[0].End
+		batches = batches[1:]
 	}
+	seen := 0
+	for i := range batches {
+		if batch := &batches[i]; k.live.holds(batch.Begin) {
+			b.built(batch.End - batch.Begin)
+			seen++
+		}
+	}
+	keep := func(t int64) bool { return t > after && k.live.holds(t) }
 	for field := range b.costs {
-		b.costs[field].add(builds.Costs.Sum(field, k.live.holds))
+		b.costs[field].add(builds.Costs.Sum(field, keep))
 	}
 	for i := range builds.Costs.Len() {
 		begin, end, n, cpu := builds.Costs.At(i, load.CostCPU)
-		if cpu != cpu || !k.live.holds(begin+(end-begin)/2) {
+		if cpu != cpu || !keep(begin+(end-begin)/2) {
 			continue
 		}
 		b.cpu.Add(float64(cpu)*n, n)
@@ -149,31 +166,10 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 			b.off.Add(off*n, n)
 		}
 	}
-	if p := k.Node.Usage.Processes[uint32(builds.PID)]; p != nil && p.Role == recording.RoleWorker {
-		if sum, seconds := p.Usage.Sum(load.ProcessReceived, k.live.holds); seconds > 0 {
-			n := 0
-			for i := range builds.Batches {
-				if k.live.holds(builds.Batches[i].Begin) {
-					n++
-				}
-			}
-			b.received.add(sum, float64(n))
+	if p := k.Node.Usage.Processes[uint32(builds.PID)]; p != nil && p.Role == recording.RoleWorker && seen > 0 {
+		if sum, seconds := p.Usage.Sum(load.ProcessReceived, keep); seconds > 0 {
+			b.received.add(sum, float64(seen))
 		}
-	}
-}
-
-// addOwn takes the fetches of a loader without workers: each builds its batch.
-func (b *crew) addOwn(k *rank, l *load.Loader) {
-	b.inMain = true
-	for i := range k.Fetches {
-		f := &k.Fetches[i]
-		if f.Loader != l.ID || f.Upstream() || f.Test() || !f.Delivered() || f.Is(recording.FetchFirst) || !k.live.holds(f.Enter) {
-			continue
-		}
-		wall := float64(f.Wait()) / 1e9
-		b.build.Add(wall, 1)
-		b.builds++
-		b.squares += wall * wall
 	}
 }
 

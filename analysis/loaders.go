@@ -22,11 +22,28 @@ func (r *run) loaders() {
 			}
 			b.add(k, l)
 		}
+		k.addFetches(rows)
 	}
 	for _, id := range sorted(rows) {
 		r.out.Loaders = append(r.out.Loaders, rows[id].row())
 	}
 	r.crews = rows
+}
+
+// addFetches hands every fetch of the rank to the crew of its loader, if that is asked for.
+func (k *rank) addFetches(rows map[uint16]*crew) {
+	var b *crew
+	last, own := -1, false
+	for i := range k.Fetches {
+		f := &k.Fetches[i]
+		if int(f.Loader) != last {
+			last = int(f.Loader)
+			b, own = rows[f.Loader], k.builds(f.Loader)
+		}
+		if b != nil {
+			b.addFetch(k, f, own)
+		}
+	}
 }
 
 const (
@@ -53,7 +70,7 @@ func (b *crew) row() Loader {
 	l.Files, l.Requests, l.Samples = cost(load.CostFiles), cost(load.CostRequests), cost(load.CostSamples)
 	l.Bytes, l.BytesSource = b.bytes()
 	l.EpochStartSeconds = meanOf(b.starts, "no epoch start was recorded")
-	l.HandoffSeconds = quotient(float64(b.handoff)/1e9, float64(b.joined), "no fetch could be joined with its batch")
+	l.HandoffSeconds = b.handoff.value("no fetch could be joined with its batch")
 	if b.inMain && b.workers == 0 {
 		l.HandoffSeconds = unit.NotSupported[float64]("the training process builds its batches itself: nothing is handed over")
 	}

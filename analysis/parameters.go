@@ -33,6 +33,7 @@ func (r *run) parameters(k *rank) loader.Parameters {
 	if l != nil {
 		b = newCrew(l.ID)
 		b.add(k, l)
+		k.addFetches(map[uint16]*crew{l.ID: b})
 	}
 	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.deviceUse(), GPUs: len(r.ranked)}
 	if l != nil {
@@ -235,8 +236,8 @@ func (k *rank) epochStart(l *load.Loader, b *crew) loader.EpochStart {
 	}
 	made := map[uint32]int64{}
 	var begins []int64
-	for i := range k.Iterators {
-		if it := &k.Iterators[i]; it.Loader == l.ID && k.live.holds(it.Begin) {
+	for _, i := range l.Iterators {
+		if it := &k.Iterators[i]; k.live.holds(it.Begin) {
 			made[it.Epoch] = it.Begin
 			begins = append(begins, it.Begin)
 		}

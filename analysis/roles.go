@@ -31,7 +31,14 @@ func (k *rank) role() {
 	k.byFetch = len(k.Steps) < 2
 	k.validated = map[loaderEpoch]bool{}
 	for i := range k.Fetches {
-		if f := &k.Fetches[i]; f.Is(recording.FetchFirst) && k.validates(f) {
+		f := &k.Fetches[i]
+		if !k.validates(f) {
+			continue
+		}
+		if !k.validating.has(f.Loader) {
+			k.validating.add(f.Loader)
+		}
+		if f.Is(recording.FetchFirst) {
 			k.validated[loaderEpoch{f.Loader, f.Epoch}] = true
 		}
 	}

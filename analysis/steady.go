@@ -9,26 +9,27 @@ import (
 
 // steadyState is what the steps of a rank that stand for all others add up to. Times are ns.
 type steadyState struct {
-	steps   int
-	time    int64
-	wait    int64
-	idle    int64
-	blind   int64 // of wait: no device clock
-	fetches int
-	handoff int64 // over joined fetches
-	joined  int   // fetches whose batch was found
-	cpu     int64 // of the training thread
-	clocked int   // steps whose cpu is known
-	mean    *stat.Ratio
-	share   *stat.Ratio // wait
-	exposed *stat.Ratio
-	waited  *stat.Ratio // wait, per step
-	idled   *stat.Ratio // exposed wait, per step
-	waits   []int64
-	runs    spans // where those steps lie
-	opening int64 // Σ epoch starts in live time
-	starts  []opening
-	books   ledger.Totals // of those steps
+	steps    int
+	time     int64
+	wait     int64
+	idle     int64
+	blind    int64 // of wait: no device clock
+	fetches  int
+	handoff  int64            // over joined fetches
+	joined   int              // fetches whose batch was found
+	handoffs map[uint16]*mean // seconds per joined fetch, by loader
+	cpu      int64            // of the training thread
+	clocked  int              // steps whose cpu is known
+	mean     *stat.Ratio
+	share    *stat.Ratio // wait
+	exposed  *stat.Ratio
+	waited   *stat.Ratio // wait, per step
+	idled    *stat.Ratio // exposed wait, per step
+	waits    []int64
+	runs     spans // where those steps lie
+	opening  int64 // Σ epoch starts in live time
+	starts   []opening
+	books    ledger.Totals // of those steps
 }
 
 // opening is one epoch start of a training loader.
@@ -49,21 +50,26 @@ func (k *rank) gather() {
 	st := &k.steady
 	each := k.batchSize()
 	st.mean, st.share, st.exposed = stat.Batch(each), stat.Batch(each), stat.Batch(each)
+	st.handoffs = map[uint16]*mean{}
 	st.waited, st.idled = stat.Batch(each), stat.Batch(each)
 	sent := k.sent()
-	handoff, joined := int64(0), 0
+	type handed struct {
+		loader uint16
+		ns     int64
+	}
+	var pending []handed // of the step under way
 	k.walk(func(_ *step, f *load.Fetch) {
 		if built, ok := sent.of(f); ok {
-			handoff += max(0, f.Exit-max(f.Enter, built))
-			joined++
+			pending = append(pending, handed{f.Loader, max(0, f.Exit-max(f.Enter, built))})
 		}
 	}, func(s *step) {
 		if s.counts() {
 			st.add(s)
-			st.handoff += handoff
-			st.joined += joined
+			for _, h := range pending {
+				st.hand(h.loader, h.ns)
+			}
 		}
-		handoff, joined = 0, 0
+		pending = pending[:0]
 	})
 }
 
@@ -86,6 +92,18 @@ func (st *steadyState) add(s *step) {
 	st.idled.Add(float64(s.idle), 1)
 	st.waits = append(st.waits, s.wait)
 	st.runs = st.runs.add(s.begin, s.end)
+}
+
+// hand books a hand-off of a loader.
+func (st *steadyState) hand(loader uint16, ns int64) {
+	st.handoff += ns
+	st.joined++
+	h := st.handoffs[loader]
+	if h == nil {
+		h = &mean{}
+		st.handoffs[loader] = h
+	}
+	h.add(float64(ns)/1e9, 1)
 }
 
 // batchSize is how many neighbouring steps are taken together for an interval: two rounds of the workers, if that leaves eight.

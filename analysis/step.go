@@ -190,21 +190,23 @@ func (w *walker) progress(loader uint16) *progress {
 	return p
 }
 
-// workers returns how many processes built for a loader: by its iterators, else by its arguments, else by those seen.
+// workers returns how many processes built for a loader: by its first iterator, else by its arguments, else by those seen.
 func (k *rank) workers(loader uint16) int {
-	for i := range k.Iterators {
-		if it := &k.Iterators[i]; it.Loader == loader {
-			return int(min(it.Workers, 1<<16))
-		}
+	l := k.Loader(loader)
+	if l == nil {
+		return 0
 	}
-	for _, l := range k.Loaders {
-		if l.ID != loader {
-			continue
-		}
-		if n, ok := l.Note.Arguments.Workers.Get(); ok && n >= 0 && n < 1<<16 {
-			return int(n)
-		}
-		return l.Workers()
+	if len(l.Iterators) > 0 {
+		return int(min(k.Iterators[l.Iterators[0]].Workers, 1<<16))
 	}
-	return 0
+	if n, ok := l.Note.Arguments.Workers.Get(); ok && n >= 0 && n < 1<<16 {
+		return int(n)
+	}
+	return l.Workers()
+}
+
+// builds reports whether the training process builds the batches of a loader itself.
+func (k *rank) builds(loader uint16) bool {
+	l := k.Loader(loader)
+	return l != nil && l.Note.Kind != "watch" && k.workers(loader) == 0
 }

@@ -81,6 +81,7 @@ type Rank struct {
 	FetchClocked int
 	Lost         uint64 // records overwritten before they were read
 
+	byID    map[uint16]*Loader
 	workers []recording.Worker
 	solos   []recording.Solo
 	cursor  int   // where the last device-clock record found its fetch
@@ -153,6 +154,8 @@ type Loader struct {
 	Sums    recording.SumsNote // totals that survive an overrun
 	Summed  bool
 	Fetches int // delivered to training or validation, as recorded
+
+	Iterators []int // which of the rank's iterators are its own
 }
 
 // Builds is what one process built for one loader.

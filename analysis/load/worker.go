@@ -154,28 +154,40 @@ func (b *Builds) io(rec *recording.Record) {
 	s[CostRChar], s[CostReadBytes], s[CostInvoluntary] = reading(v.RChar), reading(v.ReadBytes), reading(v.Involuntary)
 }
 
+// Loader returns the rank's loader of that number, nil if it has none.
+func (r *Rank) Loader(id uint16) *Loader { return r.byID[id] }
+
 // loader returns the rank's loader of that number, made when first asked for.
 func (r *Rank) loader(id uint16) *Loader {
-	for _, l := range r.Loaders {
-		if l.ID == id {
-			return l
+	l := r.byID[id]
+	if l == nil {
+		if r.byID == nil {
+			r.byID = map[uint16]*Loader{}
 		}
+		l = &Loader{ID: id}
+		r.byID[id] = l
+		r.Loaders = append(r.Loaders, l)
 	}
-	l := &Loader{ID: id}
-	r.Loaders = append(r.Loaders, l)
 	return l
 }
 
 // joinWorkers gives every worker stream to the loader it built for.
 func (l *loading) joinWorkers() {
+	claims := map[process][]claim{}
 	for _, r := range l.job.Others {
 		r.joinNotes()
+		for _, rec := range r.workers {
+			if t, ok := at(rec.T); ok {
+				key := process{r.Node, int(rec.PID)}
+				claims[key] = append(claims[key], claim{r, rec, t})
+			}
+		}
 	}
 	for _, w := range l.workers {
 		if len(w.builds.Batches) == 0 {
 			continue
 		}
-		loader, epoch := l.claim(w)
+		loader, epoch := l.owner(w, claims[process{w.node, w.declaration.PID}])
 		if loader == nil {
 			l.job.Orphans += uint64(len(w.builds.Batches))
 			continue
@@ -191,30 +203,35 @@ func (l *loading) joinWorkers() {
 	}
 }
 
-// claim finds the rank's WORKER record that names this process: the last one made before its first batch, for pids come again.
-// Builders outside PyTorch have none; their declaration names the parent, and their batches the loader.
-func (l *loading) claim(w *workerStream) (*Loader, uint32) {
-	var found *Loader
-	var epoch uint32
-	best := Unknown
+// process is a pid on a node.
+type process struct {
+	node *Node
+	pid  int
+}
+
+// claim is a WORKER record: this rank says whom the process builds for.
+type claim struct {
+	rank *Rank
+	rec  recording.Worker
+	t    int64
+}
+
+// owner finds the loader of a worker: that of the last claim made before its first batch, for pids come again. Builders outside
+// PyTorch are claimed by nobody; their declaration names the parent, and their batches the loader.
+func (l *loading) owner(w *workerStream, claims []claim) (*Loader, uint32) {
 	first := w.builds.Batches[0].Begin
-	for _, r := range l.job.Others {
-		if r.Node != w.node {
-			continue
-		}
-		for _, rec := range r.workers {
-			t, ok := at(rec.T)
-			if !ok || int(rec.PID) != w.declaration.PID || found != nil && (t > first || t < best) {
-				continue
-			}
-			found, epoch, best = r.loader(rec.Ref), rec.Epoch, t
-			if rec.Worker < 1<<16 {
-				w.builds.Worker = int(rec.Worker)
-			}
+	var best *claim
+	for i := range claims {
+		c := &claims[i]
+		if best == nil || c.t <= first && (best.t > first || c.t >= best.t) {
+			best = c
 		}
 	}
-	if found != nil {
-		return found, epoch
+	if best != nil {
+		if best.rec.Worker < 1<<16 {
+			w.builds.Worker = int(best.rec.Worker)
+		}
+		return best.rank.loader(best.rec.Ref), best.rec.Epoch
 	}
 	for _, r := range l.job.Others {
 		if r.Node != w.node || r.Declaration.PID != w.declaration.Parent || w.declaration.Parent == 0 {
@@ -264,8 +281,9 @@ func (r *Rank) joinNotes() {
 			l.Fetches++
 		}
 	}
-	for _, it := range r.Iterators {
-		r.loader(it.Loader)
+	for i, it := range r.Iterators {
+		l := r.loader(it.Loader)
+		l.Iterators = append(l.Iterators, i)
 	}
 	for _, s := range r.solos {
 		l := r.loader(s.Ref)
