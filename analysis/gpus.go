@@ -19,6 +19,9 @@ func (r *run) gpus() {
 	for _, d := range r.devices {
 		r.out.Emulated = r.out.Emulated || emulated(d)
 	}
+	for _, k := range r.ranked {
+		r.out.Emulated = r.out.Emulated || k.Emulated
+	}
 	slices.SortStableFunc(r.out.GPUs, func(a, b GPU) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.UUID, b.UUID))
 	})

@@ -32,7 +32,7 @@ func analyse(t *testing.T, j simulate.Job) (*Result, simulate.Truth) {
 func near(got, want, tolerance float64) bool { return math.Abs(got-want) <= tolerance }
 
 func TestRunLoaderBound(t *testing.T) {
-	r, _ := analyse(t, simulate.Job{Epochs: 2, Steps: 200, Workers: 2, Prefetch: 2, Build: constant(40 * ms), Handoff: ms / 10,
+	r, truth := analyse(t, simulate.Job{Epochs: 2, Steps: 200, Workers: 2, Prefetch: 2, Build: constant(40 * ms), Handoff: ms / 10,
 		Start: 50 * ms, Compute: 10 * ms, Depth: 1, Host: ms / 2, SM: 0.8, Window: 100 * ms})
 	step, _ := r.Step.MeanSeconds.Get()
 	if !near(step.Value, 0.020, 0.0003) { // L/W
@@ -44,5 +44,22 @@ func TestRunLoaderBound(t *testing.T) {
 	}
 	if exposed, ok := r.Step.ExposedWaitShare.Get(); !ok || !near(exposed.Value, 0.4875, 0.001) {
 		t.Errorf("exposed wait share = %+v (%v): launches that run ahead hide the rest of the wait", exposed, ok)
+	}
+	if compute := r.GPUs[0].AccountsNS["compute"]; !near(float64(compute), float64(truth.Busy), 0.001*float64(truth.Busy)) {
+		t.Errorf("compute %d ns, the device was busy %d ns", compute, truth.Busy)
+	}
+	idle := int64(0)
+	for i, ns := range truth.Idles {
+		if i%200 != 0 { // the first of an epoch belongs to its start
+			idle += ns
+		}
+	}
+	if exposed := r.GPUs[0].AccountsNS["exposed_wait"]; exposed != idle {
+		t.Errorf("exposed wait %d ns, the device ran dry for %d ns", exposed, idle)
+	}
+	for _, w := range append(r.Timeline.Wait, Interval{0, r.Timeline.Seconds}) {
+		if w.Begin < 0 || w.End < w.Begin || w.End > r.Timeline.Seconds {
+			t.Errorf("interval %+v of %v s", w, r.Timeline.Seconds)
+		}
 	}
 }
