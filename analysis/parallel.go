@@ -1,12 +1,12 @@
 package analysis
 
-import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
-// eachRank runs do for every rank, on as many cores as there are. What it does must touch that rank alone.
+// atOnce bounds what is under way at a time, and so the memory that passes need beside what they keep.
+const atOnce = 8
+
+// eachRank runs do for every rank, several at once. What it does must touch that rank alone, so the result is that of one after
+// the other.
 func (r *run) eachRank(do func(*rank)) {
 	parallel(len(r.ranked), func(i int) { do(r.ranked[i]) })
 }
@@ -17,21 +17,22 @@ func (r *run) eachDevice(do func(*device)) {
 }
 
 func parallel(n int, do func(int)) {
-	workers := min(n, runtime.GOMAXPROCS(0))
-	if workers < 2 {
-		for i := range n {
-			do(i)
-		}
+	if n == 1 {
+		do(0)
 		return
 	}
-	var next atomic.Int64
+	next := make(chan int)
 	var done sync.WaitGroup
-	for range workers {
+	for range min(n, atOnce) {
 		done.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			for i := range next {
 				do(i)
 			}
 		})
 	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
 	done.Wait()
 }
