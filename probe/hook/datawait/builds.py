@@ -6,7 +6,7 @@ import threading
 from typing import Any, Optional
 
 from . import layout, meter
-from .layout import UNKNOWN16, UNKNOWN32
+from .layout import UNKNOWN16, UNKNOWN32, UNKNOWN64
 from .meter import Meter
 from .ring import totals_slot
 from .stream import IN_WORKER, core, failed, ring_for
@@ -77,16 +77,15 @@ class Building:
         try:
             end = core.clock()
             after = counters.end() if counters.open else None
-            self.ring.write(
-                layout.pack_batch, layout.BATCH, layout.RAISED if kind is not None else 0, self.ref,
-                layout.UNKNOWN64, self.begin, end, layout.UNKNOWN64, self.index & UNKNOWN32, 0, self.samples,
-                UNKNOWN32,
-            )  # fmt: skip
+            flags = 0 if kind is None else layout.RAISED
+            fields = (UNKNOWN64, self.begin, end, UNKNOWN64, self.index & UNKNOWN32, 0, self.samples, UNKNOWN32)
+            ring = self.ring
+            ring.pending.append((layout.BATCH, flags, self.ref, *fields))
             if after is not None:
-                counters.write(self.ring, self.ref, after, self.batch, False)
-            self.ring.longs[(totals_slot(self.ref) >> 3) + 5] += 1
-            if end > self.ring.clock_due:
-                self.ring.pair_clocks()
+                counters.write(ring, self.ref, after, self.batch, False)
+            ring.longs[(totals_slot(self.ref) >> 3) + 5] += 1
+            if end >= ring.flush_at or len(ring.pending) > 60:
+                ring.flush(end)
         except Exception as inner:
             failed(IN_WORKER, "built", inner)
         self.batch = self.ring = None

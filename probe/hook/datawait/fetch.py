@@ -189,6 +189,8 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
                 core.block,
             )
         )
+        if meter is not None and after is not None:
+            meter.write(ring, number, after, batch, False)
         track.batch += 1
         track.first = 0
         if core.unit == 0 and not flags & UNSTEPPED:
@@ -196,12 +198,10 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         if leave >= ring.flush_at or mark is not None or len(pending) > 63:
             last = ring.flush(leave)
             if mark is not None:
-                _device_after(mark, last, number, ring)
+                _device_after(mark, last if meter is None else last - 2, number, ring)
             if leave >= core.look_at:
                 core.look_at = leave + LOOK_EVERY
                 look_around()
-        if meter is not None and after is not None:
-            meter.write(ring, number, after, batch, False)
     except Exception as error:
         core.depth = depth
         failed(IN_FETCH, "after next", error)

@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
-from .layout import COST, IO, UNKNOWN32, UNKNOWN64, pack_cost, pack_io
+from .layout import COST, IO, UNKNOWN32, UNKNOWN64
 from .ring import Ring
 
 MILLISECOND = 1_000_000
@@ -26,6 +26,8 @@ BETWEEN_IO = 10 * MILLISECOND
 getrusage = resource.getrusage
 SELF = resource.RUSAGE_SELF
 pread = os.pread
+
+REQUESTS_ARE_SEEN = sys.version_info >= (3, 10)  # http.client raised no audit events before
 
 # [files opened, HTTP requests] of this process since the audit hook was set; None = not counted
 audited: Optional[List[int]] = None
@@ -73,25 +75,26 @@ class Meter:
         return cpu, queue, usage, None if self.reads is None else self.io_counters()
 
     def write(self, ring: Ring, ref: int, after: Tuple[Any, ...], batch: Any, collates: bool) -> None:
-        """Writes COST and IO for the batch between the last begin() and after."""
+        """Puts COST and IO of the batch between the last begin() and after with what the ring has pending."""
         cpu, queue, usage, reads = after
         self.open = False
         before = self.usage
         files = requests = UNKNOWN32
         if audited is not None:
-            files, requests = audited[0] - self.files, audited[1] - self.requests
+            files = audited[0] - self.files
+            if REQUESTS_ARE_SEEN:
+                requests = audited[1] - self.requests
         size, tensors = self.sizer.size(batch)
-        ring.write(
-            pack_cost, COST, 0, ref, cpu - self.cpu,
-            round((usage[0] - before[0] + usage[1] - before[1]) * 1e9),  # user and system time of the process
-            UNKNOWN64 if queue is None or self.queue is None else queue - self.queue,
-            self.collate if collates else UNKNOWN64, size, files, requests, tensors,
-        )  # fmt: skip
+        process = round((usage[0] - before[0] + usage[1] - before[1]) * 1e9)  # user and system time
+        waited = UNKNOWN64 if queue is None or self.queue is None else queue - self.queue
+        collate = self.collate if collates else UNKNOWN64
+        pending = ring.pending
+        pending.append((COST, 0, ref, cpu - self.cpu, process, waited, collate, size, files, requests, tensors))
         rchar = read_bytes = calls = UNKNOWN64
         if reads is not None and self.reads is not None:
             rchar, read_bytes = reads[0] - self.reads[0], reads[1] - self.reads[1]
             calls = reads[2] - self.reads[2] - (1 if self.schedstat is None else 3)  # our own preads in between
-        ring.write(pack_io, IO, 0, ref, rchar, read_bytes, calls, usage[14] - before[14], usage[15] - before[15])
+        pending.append((IO, 0, ref, rchar, read_bytes, calls, usage[14] - before[14], usage[15] - before[15]))
 
     def run_queue(self) -> Optional[int]:
         """Nanoseconds this thread was runnable but not running; None where the kernel keeps no account."""

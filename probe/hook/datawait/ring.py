@@ -21,7 +21,7 @@ from struct import Struct
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from . import layout, place
-from .layout import END, ERROR, FETCH, NO_GRAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .layout import BATCH, COST, END, ERROR, FETCH, IO, NO_GRAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
 
 MINUTE = 60_000_000_000
 MILLISECOND = 1_000_000
@@ -30,7 +30,13 @@ MOST_PENDING = 64
 UNDELIVERED = END | ERROR
 
 _pack_totals = Struct("<QQQQQQQ").pack_into
-_PACK = {FETCH: layout.pack_fetch, STEP: layout.pack_step}
+_PACK = {
+    FETCH: layout.pack_fetch,
+    STEP: layout.pack_step,
+    BATCH: layout.pack_batch,
+    COST: layout.pack_cost,
+    IO: layout.pack_io,
+}
 
 
 class Totals:
@@ -110,7 +116,7 @@ class Ring:
         self.map[0 : len(head)] = head  # last: a ring with its magic is complete
 
     def put_off(self, now: int, record: Tuple[Any, ...]) -> None:
-        """A FETCH or STEP (kind, flags, ref, *payload), written now if the last write was a millisecond ago."""
+        """A record (kind, flags, ref, *payload) of a kind in _PACK, written now if the last was a millisecond ago."""
         pending = self.pending
         pending.append(record)
         if now >= self.flush_at or len(pending) >= MOST_PENDING:
@@ -141,7 +147,7 @@ class Ring:
                             if self.validation is not None:
                                 self.end_validation()
                             training = record
-                else:
+                elif kind == STEP:
                     self.longs[10] = record[5]
                 number = self.head + 1
                 seq = number & 0xFFFFFFFF

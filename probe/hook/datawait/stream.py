@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
 from . import layout, place
 from .ring import Ring, boot_id, start_ticks
@@ -30,7 +30,7 @@ class Core:
     __slots__ = (
         "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "inside",
         "step", "unit", "boundary", "block", "measure_at", "look_at", "device", "test", "test_due", "serving",
-        "complained", "start_method", "hooks_on_open",
+        "complained", "start_method",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -39,7 +39,6 @@ class Core:
         self.clock: Callable[[], int] = time.perf_counter_ns  # tests put a false clock here
         self.cpu_clock: Callable[[], int] = time.thread_time_ns
         self.start_method: Optional[str] = None
-        self.hooks_on_open: List[Callable[[Ring], None]] = []
         self.reset()
 
     def reset(self) -> None:
@@ -87,8 +86,6 @@ def ring_for(role: str) -> Optional[Ring]:
         return None
     core.ring = ring
     _at_exit()
-    for hook in core.hooks_on_open:
-        hook(ring)
     return ring
 
 

@@ -14,7 +14,7 @@ import sys
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import meter
-from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32, pack_batch
+from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import Meter
 from .ring import Ring, totals_slot
 from .stream import IN_WORKER, configure, core, failed, finish, ring_for
@@ -155,10 +155,8 @@ class Batches:
         ring = self.ring
         payload = message[1][0] if self.stateful else message[1]
         failed_there = type(payload).__name__ == "ExceptionWrapper"
-        ring.write(
-            pack_batch, BATCH, RAISED if failed_there else 0, UNKNOWN16, self.received, self.begin, self.end, sent,
-            self.index, self.resumes, self.samples, self.worker,
-        )  # fmt: skip
+        fields = (self.received, self.begin, self.end, sent, self.index, self.resumes, self.samples, self.worker)
+        ring.pending.append((BATCH, RAISED if failed_there else 0, UNKNOWN16, *fields))
         if self.measured is not None:
             self.meter.write(ring, UNKNOWN16, self.measured, payload, self.collates)
             self.measured = None
@@ -169,8 +167,8 @@ class Batches:
         if not self.first:
             longs[at + 6] = self.first = self.received
         self.index = None
-        if sent > ring.clock_due:
-            ring.pair_clocks()
+        if sent >= ring.flush_at or len(ring.pending) > 60:
+            ring.flush(sent)
 
 
 def _samples(index: Any) -> int:
