@@ -12,10 +12,8 @@ import (
 // of each loader, the job's processes, and the newest counter window.
 type tap struct {
 	recording.Sink
-	blocks  []recording.Block // since they were last taken
-	loaders map[loaderKey]recording.Iterator
-	gpus    []recording.GPUNote
-
+	blocks    []recording.Block // since they were last taken
+	loaders   map[loaderKey]recording.Iterator
 	processes []host.Known // of the job, with a ring
 	sm        float64      // activity in the newest window, negative = not known
 	memory    uint64       // bytes available, unknown = all bits set
@@ -67,15 +65,8 @@ func (t *tap) Declare(d recording.Declaration) (recording.StreamID, error) {
 	return id, t.keep(err)
 }
 
-// Note passes a note on, and remembers GPUs.
+// Note passes a note on.
 func (t *tap) Note(id recording.StreamID, note json.RawMessage) error {
-	var gpu struct {
-		Note string `json:"note"`
-		recording.GPUNote
-	}
-	if json.Unmarshal(note, &gpu) == nil && gpu.Note == "gpu" {
-		t.gpus = append(t.gpus, gpu.GPUNote)
-	}
 	return t.keep(t.Sink.Note(id, note))
 }
 
