@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -16,6 +18,9 @@ func (r *run) baseline() {
 	blocks := r.blocks()
 	skipped := r.skippedLegs()
 	if len(blocks) == 0 {
+		for _, s := range skipped {
+			r.warn = append(r.warn, fmt.Sprintf("no cached-data test (%s): %s", s.Leg, s.Reason))
+		}
 		return
 	}
 	o := baseline.Judge(blocks, r.setup())
@@ -113,35 +118,33 @@ func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
 	return true
 }
 
-// exposedIn is the exposed wait in seconds inside a stretch; NaN if any fetch there has no device clock.
+// exposedIn is the exposed wait in seconds inside a stretch. A few fetches whose device clock was not read, as at the end of a
+// block, are taken to be like the others; NaN if there are more.
 func (k *rank) exposedIn(begin, end int64) float64 {
-	i, _ := slices.BinarySearchFunc(k.Fetches, begin, func(f load.Fetch, t int64) int {
-		if f.Enter < t {
-			return -1
-		}
-		return 1
-	})
-	sum := int64(0)
+	i, _ := slices.BinarySearchFunc(k.Fetches, begin, func(f load.Fetch, t int64) int { return cmp.Or(cmp.Compare(f.Enter, t), 1) })
+	var idle, wait, blind int64
 	for ; i < len(k.Fetches) && k.Fetches[i].Enter < end; i++ {
 		f := &k.Fetches[i]
-		if f.Upstream() {
-			continue
+		switch {
+		case f.Upstream():
+		case f.Idle == load.Unknown:
+			blind += f.Wait()
+		default:
+			idle += f.Idle
+			wait += f.Wait()
 		}
-		if f.Idle == load.Unknown {
-			return math.NaN()
-		}
-		sum += f.Idle
 	}
-	return float64(sum) / 1e9
+	if 4*blind > wait {
+		return math.NaN()
+	}
+	if wait == 0 {
+		return 0
+	}
+	return float64(idle) / 1e9 * float64(wait+blind) / float64(wait)
 }
 
 func firstWindow(windows []load.Window, t int64) int {
-	i, _ := slices.BinarySearchFunc(windows, t, func(w load.Window, t int64) int {
-		if w.End <= t {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(windows, t, func(w load.Window, t int64) int { return cmp.Or(cmp.Compare(w.End, t+1), 1) })
 	return i
 }
 

@@ -122,6 +122,7 @@ func (r *run) ownCost() OwnCost {
 
 // warnings are sentences for whoever reads the report.
 func (r *run) warnings() (all []string) {
+	all = append(all, r.warn...)
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, n := range r.job.Nodes {
 		all = append(all, n.Manifest.Warnings...)
@@ -131,6 +132,9 @@ func (r *run) warnings() (all []string) {
 	}
 	if lost := r.job.Damage.Lost + r.job.Damage.Torn; lost > 0 {
 		warn("%d records of the hook were overwritten before they were read: steps are missing, totals are not", lost)
+	}
+	if d := r.job.Damage; d.TornTails+d.BadFrames+d.UnknownFrames+d.Undeclared+d.BadFiles > 0 {
+		warn("the recording is damaged, and what could not be read is missing: %v", d)
 	}
 	if r.job.Bad > 0 {
 		warn("%d records contradict themselves and were left out", r.job.Bad)

@@ -63,5 +63,6 @@ type run struct {
 	end     int64
 	tested  bool // a cached-data test ran
 	crews   map[uint16]*crew
+	warn    []string          // what passes have to say before quality gathers it
 	test    *baseline.Outcome // nil if there was none
 }

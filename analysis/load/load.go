@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -12,7 +13,7 @@ func Load(nodes []recording.Reader) (*Job, error) {
 	l := loading{job: &Job{}}
 	for i, reader := range nodes {
 		if err := l.node(i, reader); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading the recording of %s: %w", cmp.Or(reader.Manifest().Host, "a node"), err)
 		}
 	}
 	l.finish()
