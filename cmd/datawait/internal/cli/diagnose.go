@@ -23,7 +23,7 @@ n), 3 for findings named by --fail-on, 125 when datawait itself failed, 126 and 
 executed or found.`
 
 const diagnoseExample = `  datawait diagnose -- python3 train.py --epochs 1
-  datawait diagnose --out report --duration 5m -- torchrun --nproc-per-node 8 train.py
+  datawait diagnose --out report --duration 5m -- torchrun --nproc_per_node 8 train.py
   srun datawait diagnose --throwaway --out /results/run7 -- python3 train.py
   datawait diagnose --gpu emulated --duration 30s -- python3 script.py     without a GPU
   datawait diagnose --throwaway --fail-on 20%,hook-not-loaded -- python3 train.py`

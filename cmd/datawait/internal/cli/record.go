@@ -8,7 +8,7 @@ const recordLong = `record watches the command until it ends and changes nothing
 its own, and so is stdout. The report is written into the output folder and, in short, to stderr.`
 
 const recordExample = `  datawait record -- python3 train.py
-  datawait record --out report --format json -q -- torchrun --nproc-per-node 8 train.py
+  datawait record --out report --format json -q -- torchrun --nproc_per_node 8 train.py
   datawait record --fail-on 30% -- python3 train.py && echo "waits less than 30 %"`
 
 func newRecord(s Streams) *cobra.Command {

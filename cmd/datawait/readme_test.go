@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// codeBlock matches a fenced block of the README with its language.
+var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// TestReadme runs what the README tells a reader to type: every command line of datawait, the container's command, and
+// the Python. `make` lines are CI's own. Eight ranks become two, because the tests run on two cores.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReader(t)
+	for _, block := range codeBlock.FindAllStringSubmatch(string(text), -1) {
+		switch language, code := block[1], block[2]; language {
+		case "sh":
+			for line := range strings.Lines(code) {
+				if strings.HasPrefix(line, "datawait ") {
+					r.shell(line)
+				}
+			}
+		case "yaml":
+			r.container(code)
+		case "python":
+			r.python(code)
+		default:
+			t.Errorf("nothing runs a block of %q", language)
+		}
+	}
+	if r.ran < 6 {
+		t.Errorf("only %d pieces of the README were run", r.ran)
+	}
+}
+
+// reader does what a reader of the README does, in a folder with a train.py.
+type reader struct {
+	t   *testing.T
+	env []string
+	dir string // of the command before; `datawait report` reads what that left
+	ran int
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	bin := t.TempDir()
+	if output, err := exec.Command("go", "build", "-o", filepath.Join(bin, "datawait"), ".").CombinedOutput(); err != nil {
+		t.Fatalf("building datawait: %v\n%s", err, output)
+	}
+	path, err := exec.LookPath(python())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// python3 and torchrun are the ones of the Python that has PyTorch.
+	launch := "#!/bin/sh\nexec " + path + " "
+	for name, script := range map[string]string{"python3": launch + `"$@"`, "torchrun": launch + `-m torch.distributed.run "$@"`} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &reader{t: t, env: append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "OMP_NUM_THREADS=1")}
+}
+
+// fresh moves to a new folder that holds only train.py.
+func (r *reader) fresh() {
+	r.dir = r.t.TempDir()
+	script, err := os.ReadFile("testdata/readme/train.py")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.dir, "train.py"), script, 0o644)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *reader) run(what string, command *exec.Cmd) {
+	r.ran++
+	command.Dir, command.Env = r.dir, r.env
+	if output, err := command.CombinedOutput(); err != nil {
+		r.t.Errorf("%s: %v\n%s", what, err, output)
+	}
+}
+
+func (r *reader) shell(line string) {
+	line = strings.ReplaceAll(line, "--nproc_per_node 8", "--nproc_per_node 2")
+	if !strings.HasPrefix(line, "datawait report") {
+		r.fresh()
+	}
+	r.run(strings.TrimSpace(line), exec.Command("sh", "-c", line))
+	if _, err := os.Stat(filepath.Join(r.dir, "report", "report.json")); err != nil {
+		r.t.Errorf("%s: it left no report: %v", strings.TrimSpace(line), err)
+	}
+}
+
+// container runs the command of a pod as the container's runtime would, its volume being a folder here.
+func (r *reader) container(code string) {
+	var arguments []string
+	_, list, found := strings.Cut(code, "command:")
+	if err := json.Unmarshal([]byte(list), &arguments); !found || err != nil {
+		r.t.Errorf("not a container's command: %v\n%s", err, code)
+		return
+	}
+	r.fresh()
+	for i := range arguments {
+		arguments[i] = strings.Replace(arguments[i], "/results", r.dir, 1)
+	}
+	r.run("the container's command", exec.Command("env", arguments...))
+}
+
+// python runs the lines on other loaders around a loader and a builder of one batch.
+func (r *reader) python(code string) {
+	r.fresh()
+	prelude := "my_loader = [1, 2, 3]\nindex, samples = 0, [1]\nbuild = list\n"
+	if err := os.WriteFile(filepath.Join(r.dir, "own.py"), []byte(prelude+code), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	r.run("the Python of other loaders", exec.Command("sh", "-c", "datawait record --out report -- python3 own.py"))
+	text, err := os.ReadFile(filepath.Join(r.dir, "report", "report.json"))
+	if err != nil || !strings.Contains(string(text), `"watch"`) {
+		r.t.Errorf("the watched loader is not in the report: %v", err)
+	}
+}
