@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -30,9 +31,9 @@ func (k *rank) row() Rank {
 		row.GPUUUID = unit.Some(k.device.Note.UUID)
 	}
 	row.DataWaitShare = quotient(float64(st.wait), float64(st.time), noSteady)
-	row.ExposedWaitShare = quotient(float64(st.idle), float64(st.time), noSteady)
-	if !st.seen() {
-		row.ExposedWaitShare = unit.None[float64](noDeviceClock)
+	row.ExposedWaitShare = unit.None[float64](noDeviceClock)
+	if st.seen() {
+		row.ExposedWaitShare = valueOf(estimate(st.exposed, st.exposed.N(), stat.GradeB, "", noSteady))
 	}
 	row.MeanStepSeconds = quotient(float64(st.time)/1e9, float64(st.steps), noSteady)
 	row.MainCPUCores = k.mainCPU()
@@ -44,8 +45,10 @@ func (k *rank) row() Rank {
 
 const noDeviceClock = "no device clock enclosed the fetches"
 
-// seen reports whether the device's clock enclosed nearly all of the wait.
-func (st *steadyState) seen() bool { return st.wait > 0 && float64(st.blind) <= 0.1*float64(st.wait) }
+// seen reports whether the device's clock enclosed nearly all steps; the few others are like them.
+func (st *steadyState) seen() bool {
+	return st.exposed != nil && st.steps > 0 && st.wait > 0 && 5*st.exposed.N() >= 4*st.steps && float64(st.blind) <= 0.2*float64(st.wait)
+}
 
 func maybe[T any](p *T, why string) unit.Maybe[T] {
 	if p == nil {

@@ -12,7 +12,6 @@ type steadyState struct {
 	steps    int
 	time     int64
 	wait     int64
-	idle     int64
 	blind    int64 // of wait: no device clock
 	fetches  int
 	handoff  int64            // over joined fetches
@@ -78,7 +77,6 @@ func (st *steadyState) add(s *step) {
 	st.steps++
 	st.time += time
 	st.wait += s.wait
-	st.idle += s.idle
 	st.blind += s.blind
 	st.fetches += s.fetches
 	if s.cpu != load.Unknown {
@@ -87,9 +85,11 @@ func (st *steadyState) add(s *step) {
 	}
 	st.mean.Add(float64(time), 1)
 	st.share.Add(float64(s.wait), float64(time))
-	st.exposed.Add(float64(s.idle), float64(time))
 	st.waited.Add(float64(s.wait), 1)
-	st.idled.Add(float64(s.idle), 1)
+	if s.blind == 0 { // else part of the exposure would be missing from the sum
+		st.exposed.Add(float64(s.idle), float64(time))
+		st.idled.Add(float64(s.idle), 1)
+	}
 	st.waits = append(st.waits, s.wait)
 	st.runs = st.runs.add(s.begin, s.end)
 }

@@ -112,7 +112,8 @@ func (r *run) stepRow() {
 	s := &r.out.Step
 	var mean, share, exposed []*stat.Ratio
 	var waits []int64
-	var handoff, blind, wait, opening, trained int64
+	var handoff, opening, trained int64
+	seen := len(r.ranked) > 0
 	joined, fetches := 0, 0
 	var time int64
 	for _, k := range r.ranked {
@@ -125,8 +126,7 @@ func (r *run) stepRow() {
 		mean, share, exposed = append(mean, st.mean), append(share, st.share), append(exposed, st.exposed)
 		waits = append(waits, st.waits...)
 		handoff += st.handoff
-		blind += st.blind
-		wait += st.wait
+		seen = seen && st.seen()
 		joined += st.joined
 		fetches += st.fetches
 		time += st.time
@@ -139,7 +139,7 @@ func (r *run) stepRow() {
 		s.DataWaitShare = r.totalShare()
 	}
 	s.ExposedWaitShare = unit.None[stat.Estimate](noDeviceClock)
-	if wait > 0 && float64(blind) <= 0.1*float64(wait) {
+	if seen && len(exposed) > 0 {
 		source := "device events"
 		for _, k := range r.ranked {
 			if k.Emulated {
