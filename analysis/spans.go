@@ -31,14 +31,6 @@ func (s spans) after(t int64) int {
 	return lo
 }
 
-// length returns how long they are together.
-func (s spans) length() (ns int64) {
-	for _, x := range s {
-		ns += x.end - x.begin
-	}
-	return ns
-}
-
 // add appends a stretch that begins no earlier than the last one ended; neighbours become one.
 func (s spans) add(begin, end int64) spans {
 	if end <= begin {

@@ -17,8 +17,6 @@ type process struct {
 	loader  *loader
 	epoch   int
 	block   uint32
-	free    int64 // the previous fetch's second event on the device
-	dead    bool
 }
 
 func newProcess(j Job, m *recording.Memory, rank int) *process {
