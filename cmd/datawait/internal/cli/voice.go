@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"syscall"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/folder"
@@ -86,7 +85,6 @@ var hints = []struct {
 	{run.ErrNotFound, "put the command after --, as in: datawait diagnose -- python3 train.py"},
 	{run.ErrNotExecutable, "make it executable, or name its interpreter: datawait diagnose -- python3 train.py"},
 	{syscall.ENOSPC, "free some space, or choose another disk with --out"},
-	{fs.ErrPermission, "choose a folder you may write with --out"},
 }
 
 func hintFor(err error) string {

@@ -90,10 +90,7 @@ func (c *conductor) view(elapsed time.Duration, ranks []spool.Process) plan.View
 	for _, p := range ranks {
 		r := plan.Rank{Steps: p.Step, Fetches: p.Totals.Fetches, Wait: time.Duration(p.Totals.Wait), Parked: p.Parked != recording.NotParked}
 		if it, ok := c.tap.loaders[loaderKey{p.Stream, uint16(p.Training)}]; ok {
-			r.Workers = int(min(it.Workers, 4096))
-			if it.Prefetch != recording.Unknown32 {
-				r.Prefetch = int(min(it.Prefetch, 4096))
-			}
+			r.Workers, r.Prefetch = workers(it)
 		}
 		if p.EpochLength != recording.Unknown64 && p.EpochBatch != recording.Unknown64 {
 			r.EpochLength, r.EpochIndex = p.EpochLength, p.EpochBatch
@@ -101,6 +98,19 @@ func (c *conductor) view(elapsed time.Duration, ranks []spool.Process) plan.View
 		v.Ranks = append(v.Ranks, r)
 	}
 	return v
+}
+
+// workers returns how many workers a loader has, and how many batches each keeps ahead.
+func workers(it recording.Iterator) (workers, prefetch int) {
+	const usual, most = 2, 4096 // PyTorch's default prefetch_factor; what a sane loader has at most
+	if it.Workers != recording.Unknown32 {
+		workers = int(min(it.Workers, most))
+	}
+	prefetch = usual
+	if it.Prefetch != recording.Unknown32 {
+		prefetch = int(min(it.Prefetch, most))
+	}
+	return workers, prefetch
 }
 
 // write brings the control page up to date with the decision.

@@ -16,8 +16,12 @@ import (
 // hookWait is how long a Python may run without a sign of the hook before that is told.
 const hookWait = 30 * time.Second
 
-// showEvery is slow on purpose: the command may write to the same terminal.
-const showEvery = 500 * time.Millisecond
+// showEvery is slow on purpose: the command may write to the same terminal. A command that ends at once is not talked
+// about at all.
+const (
+	showEvery = 500 * time.Millisecond
+	showAfter = time.Second
+)
 
 // drain takes what the rings hold, and acts on what they say.
 func (a *agent) drain(_ context.Context, now uint64) error {
@@ -25,7 +29,7 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 	live := a.drainer.Live()
 	a.remember(live)
 	elapsed := time.Duration(now - a.began)
-	if now-a.shown >= uint64(showEvery) {
+	if elapsed >= showAfter && now-a.shown >= uint64(showEvery) {
 		a.shown = now
 		a.session.line.Show(status(a.session.options, elapsed, live, a.test, a.tap.sm))
 	}
