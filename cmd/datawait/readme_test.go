@@ -60,10 +60,12 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// python3 and torchrun are the ones of the Python that has PyTorch.
-	launch := "#!/bin/sh\nexec " + path + " "
-	for name, script := range map[string]string{"python3": launch + `"$@"`, "torchrun": launch + `-m torch.distributed.run "$@"`} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script+"\n"), 0o755); err != nil {
+	torchrun, err := os.ReadFile("testdata/readme/torchrun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{"python3": "#!/bin/sh\nexec " + path + ` "$@"` + "\n", "torchrun": string(torchrun)} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
