@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/plan"
+	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/spool"
 )
@@ -147,5 +148,21 @@ func TestCacheRoom(t *testing.T) {
 		if got := tap.cacheRoom(tt.ranks); got != tt.want {
 			t.Errorf("cacheRoom of %+v = %d", tt, got)
 		}
+	}
+}
+
+func TestEndedProcessesAreForgotten(t *testing.T) {
+	tap := newTap(recording.NewMemory(recording.Manifest{}))
+	for pid := range 300 {
+		if _, err := tap.Declare(recording.Declaration{Producer: recording.ProducerWorker, PID: pid + 1, StartTicks: 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := 0
+	lives := func(p host.Known) bool { asked++; return p.PID > 290 }
+	tap.forgetEnded(lives)
+	tap.forgetEnded(lives)
+	if len(tap.processes) != 10 || asked != 300 {
+		t.Errorf("%d processes are left, %d looks", len(tap.processes), asked)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
@@ -39,6 +40,7 @@ func (a *agent) sample(ctx context.Context) {
 
 // jobProcesses are the processes known to belong to the job: the command and every process with a ring.
 func (a *agent) jobProcesses() []host.Known {
+	a.tap.forgetEnded(func(p host.Known) bool { return run.StartTicks(p.PID) == p.StartTicks })
 	known := append([]host.Known(nil), a.tap.processes...)
 	if j := a.job.Load(); j != nil {
 		known = append(known, host.Known{PID: j.PID(), StartTicks: a.started, Role: recording.RoleChild})

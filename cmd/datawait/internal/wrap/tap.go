@@ -3,6 +3,7 @@ package wrap
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
@@ -15,6 +16,7 @@ type tap struct {
 	blocks    []recording.Block // since they were last taken
 	loaders   map[loaderKey]recording.Iterator
 	processes []host.Known // of the job, with a ring
+	forgetAt  int          // how many of them make it worth looking for ended ones
 	sm        float64      // activity in the newest window, negative = not known
 	memory    uint64       // bytes available, unknown = all bits set
 	limit     uint64       // bytes the job may use, unknown or none = all bits set
@@ -86,6 +88,17 @@ func (t *tap) cacheRoom(ranks int) uint64 {
 		room = 8 * fallback
 	}
 	return min(room/8, most) / uint64(max(ranks, 1))
+}
+
+// forgetEnded drops processes that have ended, once there are twice as many as were left the last time: a job may start
+// new workers in every epoch.
+func (t *tap) forgetEnded(lives func(host.Known) bool) {
+	const few = 256
+	if len(t.processes) < max(few, t.forgetAt) {
+		return
+	}
+	t.processes = slices.DeleteFunc(t.processes, func(p host.Known) bool { return !lives(p) })
+	t.forgetAt = 2 * len(t.processes)
 }
 
 // takeBlocks returns the blocks that were reported since the last call.
