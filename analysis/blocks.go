@@ -79,8 +79,6 @@ func (r *run) blocks() []baseline.Block {
 	for number, b := range all {
 		if n := ranks[number]; n > 0 {
 			b.Seconds /= n
-			b.Wait /= n
-			b.Exposed /= n
 		}
 		blocks = append(blocks, *b)
 	}
@@ -98,8 +96,9 @@ func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
 	steps := float64(b.Steps)
 	j.Steps = max(j.Steps, int(b.Steps))
 	j.Seconds += float64(b.End-b.Begin) / 1e9 / steps
-	j.Wait += float64(b.Wait) / 1e9 / steps
-	j.Exposed += k.exposedIn(int64(b.Begin), int64(b.End)) / steps
+	// Ranks wait for one another, so a step is longer by the longest of their waits.
+	j.Wait = max(j.Wait, float64(b.Wait)/1e9/steps)
+	j.Exposed = max(j.Exposed, k.exposedIn(int64(b.Begin), int64(b.End))/steps) // NaN if one does not know
 	j.DeviceTimed = j.DeviceTimed && b.Flags&recording.BlockDevice != 0
 	if k.device == nil {
 		return true

@@ -132,3 +132,38 @@ func TestLedgerLeavesTestOut(t *testing.T) {
 		t.Errorf("accounts sum to %d of %d", sum, g.AllocatedNS)
 	}
 }
+
+// TestStraggler: ranks wait for one another, and one of them waits for data. Nothing of that is unexplained.
+func TestStraggler(t *testing.T) {
+	j := simulate.Job{Epochs: 1, Steps: 5000, Workers: 2, Prefetch: 2, Build: constant(62 * ms), Compute: 10 * ms, Host: ms / 10, SM: 0.9, Window: 100 * ms,
+		Warm: 100, Plan: plan(4), BlockSteps: 40}
+	slow, _ := j.Play()
+	x := newTape(t)
+	for number := range 2 {
+		id := x.rank(10+number, number)
+		_ = slow.Scan(func(from recording.StreamID, records []recording.Record) error {
+			for _, r := range records {
+				if from != 2 { // of the training process only
+					continue
+				}
+				if b := r.Block(); r.Kind() == recording.KindBlock && number == 0 {
+					b.Wait = 0 // rank 0 has its batches at once, and waits for rank 1 in the step
+					r = b.Encode()
+				}
+				if e := r.Exposed(); r.Kind() == recording.KindExposed && number == 0 {
+					e.Idle = 0
+					r = e.Encode()
+				}
+				x.write(id, r)
+			}
+			return nil
+		})
+	}
+	r := x.run()
+	if u := r.Baseline.UnexplainedShare.Or(1); !near(u, 0, 0.03) {
+		t.Errorf("unexplained %.3f", u)
+	}
+	if r.Baseline.Conclusion != "input-pipeline" {
+		t.Errorf("%s: %s", r.Baseline.Conclusion, r.Baseline.Why)
+	}
+}

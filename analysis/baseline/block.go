@@ -18,8 +18,8 @@ type Block struct {
 	Leg         recording.Leg
 	Steps       int     // counted, of one rank
 	Seconds     float64 // mean over ranks
-	Wait        float64 // inside next()
-	Exposed     float64 // of Wait: the device had nothing to run; NaN where no device clock says
+	Wait        float64 // inside next(), of the rank that waits longest
+	Exposed     float64 // of a wait: the device had nothing to run, on the rank where that is longest; NaN where no device clock says
 	DeviceTimed bool    // on every rank the device was synchronised at both ends
 	Void        uint32  // why it may not be used on some rank (recording.Void…); 0 = it may
 	SM          float64 // Σ SM activity × window over windows wholly inside the block
