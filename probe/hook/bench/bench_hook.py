@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 folder = tempfile.mkdtemp(prefix="datawait-bench-", dir="/dev/shm")
@@ -153,32 +153,41 @@ def watched() -> None:
 
 
 def real_loader() -> None:
-    """A trivial DataLoader without workers: the shortest fetch PyTorch has."""
+    """Trivial DataLoaders without workers, about the shortest fetches PyTorch has."""
     try:
         import torch
         from torch.utils.data import DataLoader
     except ImportError:
         print("no torch: Loader left out", file=sys.stderr)
         return
+    torch.set_num_threads(1)
     datawait.install()
     data = [torch.zeros(4)] * 4000
 
-    def loop(off: bool) -> Callable[[int], float]:
+    def loop(off: bool, **arguments: Any) -> Callable[[int], float]:
         def run(n: int) -> float:
             stream.core.off = off
-            loader = DataLoader(data, batch_size=1, collate_fn=nothing)  # type: ignore[arg-type]
-            spent: List[int] = []
-            it = iter(loader)
+            it = iter(DataLoader(data, **arguments))  # type: ignore[arg-type]
             begin = clock()
             for _ in it:
                 pass
-            spent.append(clock() - begin)
+            end = clock()
             stream.core.off = False
-            return spent[0] / len(data)
+            return (end - begin) / (len(data) / arguments["batch_size"])
 
         return run
 
-    alternate({"Loader/bare": loop(True), "Loader/observed": loop(False)}, len(data))
+    collated = {"batch_size": 4}
+    bare = {"batch_size": 1, "collate_fn": nothing}
+    alternate(
+        {
+            "Loader/collating-4/bare": loop(True, **collated),
+            "Loader/collating-4/observed": loop(False, **collated),
+            "Loader/collating-nothing/bare": loop(True, **bare),
+            "Loader/collating-nothing/observed": loop(False, **bare),
+        },
+        1000,
+    )
 
 
 def main() -> None:

@@ -103,11 +103,9 @@ class _Watcher(importlib.abc.MetaPathFinder):
         self.waiting = waiting
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        patch = self.waiting.pop(fullname, None)
+        patch = self.waiting.get(fullname)
         if patch is None:
             return None
-        if not self.waiting and self in sys.meta_path:
-            sys.meta_path.remove(self)
         spec = None
         for finder in list(sys.meta_path):
             if finder is not self and hasattr(finder, "find_spec"):
@@ -117,19 +115,24 @@ class _Watcher(importlib.abc.MetaPathFinder):
         if spec is None:
             return None
         try:
-            _patch_after(spec.loader, patch)
+            self.patch_after(spec.loader, fullname, patch)
         except Exception as error:
             complain(IN_ITERATOR, "waiting for %s" % fullname, error)
         return spec
 
+    def patch_after(self, loader: Any, name: str, patch: Callable[[Any], None]) -> None:
+        """Lets the loader's own exec_module run first, then the patch; the loader object stays what it was.
 
-def _patch_after(loader: Any, patch: Callable[[Any], None]) -> None:
-    """Lets the loader's own exec_module run first, then the patch; the loader object stays what it was."""
-    run = loader.exec_module
+        Finding a module is not yet importing it, so the name is waited for until its code has run.
+        """
+        run = loader.exec_module
 
-    def exec_module(module: Any) -> None:
-        del loader.exec_module
-        run(module)
-        _apply(patch, module)
+        def exec_module(module: Any) -> None:
+            del loader.exec_module
+            run(module)
+            if self.waiting.pop(name, None) is not None:
+                _apply(patch, module)
+            if not self.waiting and self in sys.meta_path:
+                sys.meta_path.remove(self)
 
-    loader.exec_module = exec_module
+        loader.exec_module = exec_module

@@ -49,18 +49,16 @@ def use_torch() -> None:
 class Loader:
     """A loader object as the records know it."""
 
-    __slots__ = ("number", "ring", "note", "epochs", "meter", "totals")
+    __slots__ = ("number", "ring", "note", "epochs", "totals")
 
     def __init__(self, number: int, note: Dict[str, Any]) -> None:
         self.number = number
         self.note = note
         self.epochs = 0
-        self.meter: Optional[Meter] = None
         self.ring: Optional[Ring] = None
 
     def join(self, ring: Ring, builds: bool, length: Optional[int]) -> None:
         """Announces the loader in a ring that does not know it yet (the first, or a forked child's own)."""
-        self.meter = None
         self.ring = ring
         if self.number not in ring.totals:
             ring.totals[self.number] = Totals(self.number, builds, length)
@@ -149,7 +147,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         if enter >= core.measure_at:
             core.measure_at = enter + MILLISECOND
             if track.builds and not depth:
-                meter = _meter(track)
+                meter = _meter()
                 meter.begin(enter)
             cpu = core.cpu_clock()
             enter = core.clock()
@@ -286,10 +284,13 @@ def look_around() -> None:
         events.attach(None)  # a loop without optimizers never comes by there
 
 
-def _meter(track: Track) -> Meter:
-    meter = track.loader.meter
-    if meter is None:
-        meter = track.loader.meter = Meter(core.cpu_clock)
+def _meter() -> Meter:
+    """The counters of the training thread."""
+    meter: Optional[Meter] = core.meter
+    if meter is None or meter.thread != core.thread:
+        if meter is not None:
+            meter.close()
+        meter = core.meter = Meter(core.cpu_clock)
     return meter
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import threading
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -38,11 +39,12 @@ class Meter:
 
     __slots__ = (
         "cpu_clock", "schedstat", "io", "io_due", "due", "collate", "sizer", "open", "cpu", "queue", "usage", "reads",
-        "files", "requests", "own",
+        "files", "requests", "own", "thread",
     )  # fmt: skip
 
     def __init__(self, cpu_clock: Callable[[], int] = time.thread_time_ns) -> None:
         self.cpu_clock = cpu_clock
+        self.thread = threading.get_native_id()
         self.schedstat = _open("/proc/thread-self/schedstat")
         self.io = _open("/proc/self/io")
         self.due = 0  # measure no batch that begins before this time
@@ -51,6 +53,12 @@ class Meter:
         self.sizer = Sizer()
         self.open = False  # between begin() and write()
         self.own = 0  # bytes this meter itself read between its two looks at the I/O counters
+
+    def close(self) -> None:
+        for fd in (self.schedstat, self.io):
+            if fd is not None:
+                os.close(fd)
+        self.schedstat = self.io = None
 
     def begin(self, now: int) -> None:
         self.collate = 0

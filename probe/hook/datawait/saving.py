@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable
 
 from . import layout
@@ -12,9 +13,14 @@ MARK = "_datawait_save"
 
 
 def patch(module: Any) -> None:
-    """Patches torch.serialization, just imported; ``torch.save`` is taken from there later."""
-    if not getattr(module.save, MARK, False):
-        module.save = _observed(module.save)
+    """Patches torch.serialization, just imported; ``torch.save`` is taken from there later, or was before."""
+    original = module.save
+    if getattr(original, MARK, False):
+        return
+    module.save = _observed(original)
+    torch = sys.modules.get("torch")
+    if getattr(torch, "save", None) is original:
+        torch.save = module.save  # type: ignore[union-attr]
 
 
 def _observed(original: Callable[..., Any]) -> Callable[..., Any]:

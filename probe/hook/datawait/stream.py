@@ -28,9 +28,9 @@ class Core:
     """State of the hook in this process. Read by every fetch, so plain attributes and no properties."""
 
     __slots__ = (
-        "off", "ring", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth", "inside",
-        "step", "unit", "boundary", "block", "measure_at", "look_at", "device", "test", "test_due", "serving",
-        "complained", "start_method",
+        "off", "ring", "opening", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth",
+        "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "device", "test", "test_due",
+        "serving", "complained", "start_method", "meter",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -44,6 +44,7 @@ class Core:
     def reset(self) -> None:
         """What a process starts with; also in a forked child."""
         self.ring: Optional[Ring] = None
+        self.opening = threading.Lock()
         self.role: Optional[str] = None  # "main" or "worker", fixed when the ring opens
         self.parent: Optional[int] = None
         self.training = threading.main_thread().ident  # thread that trains: main, until another one steps
@@ -57,6 +58,7 @@ class Core:
         self.measure_at = 0  # no thread CPU is read before this time
         self.look_at = 0  # look around no earlier than this
         self.device: Any = None  # device clock around next(), see events.py
+        self.meter: Any = None  # counters of the training thread
         self.test: Any = None  # cached-data test
         self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
         self.serving = False  # its answer for the present step
@@ -76,17 +78,18 @@ def ring_for(role: str) -> Optional[Ring]:
     """This process's ring, opened now if need be; None when the hook is off. Never raises."""
     if core.ring is not None or core.off:
         return core.ring
-    try:
-        if core.role is None:
-            core.role = role
-        capacity = layout.MAIN_CAPACITY if core.role == "main" else layout.WORKER_CAPACITY
-        ring = Ring(_folder(), capacity, declare(core.role))
-    except Exception as error:
-        refuse(error)
-        return None
-    core.ring = ring
-    _at_exit()
-    return ring
+    with core.opening:  # threads that fetch for the first time at once
+        if core.ring is not None or core.off:
+            return core.ring
+        try:
+            if core.role is None:
+                core.role = role
+            capacity = layout.MAIN_CAPACITY if core.role == "main" else layout.WORKER_CAPACITY
+            core.ring = Ring(_folder(), capacity, declare(core.role))
+            _at_exit()
+        except Exception as error:
+            refuse(error)
+        return core.ring
 
 
 def _folder() -> str:

@@ -18,7 +18,7 @@ from .layout import UNKNOWN32
 from .ring import Ring
 from .stream import IN_ITERATOR, core, failed, ring_for
 
-MARK = "_datawait"  # attribute of an iterator: its Track
+MARK = "_datawait_patched"  # attribute of a function that is ours
 
 
 def patch(module: Any) -> None:
@@ -29,6 +29,10 @@ def patch(module: Any) -> None:
     base = module._BaseDataLoaderIter
     if getattr(base.__next__, MARK, False):
         return
+    # Attributes of an iterator, through the class where there is nothing to say: looking into __dict__ instead would
+    # make CPython (3.11 on) give up the compact form of the object, and PyTorch's own accesses to it slower.
+    base._datawait = None  # its TorchTrack
+    base._datawait_begin = None  # when the multiprocessing iterator began to be made
     base.__init__ = _observed_init(base.__init__)
     base.__next__ = _observed_next(base.__next__)
     _patch_multiprocessing(module._MultiProcessingDataLoaderIter)
@@ -82,13 +86,13 @@ def _observed_start(original: Callable[..., None]) -> Callable[..., None]:
             return original(self, loader, *args, **kwargs)
         begin = core.clock()
         try:
-            self.__dict__[MARK] = begin  # tells the base __init__ that the work goes on after it
+            self._datawait_begin = begin  # tells the base __init__ that the work goes on after it
         except Exception as error:
             failed(IN_ITERATOR, "iterator start", error)
         original(self, loader, *args, **kwargs)
         try:
-            track = self.__dict__.get(MARK)
-            if isinstance(track, TorchTrack):
+            track = self._datawait
+            if track is not None:
                 track.made(self)
         except Exception as error:
             failed(IN_ITERATOR, "iterator start", error)
@@ -99,8 +103,8 @@ def _observed_start(original: Callable[..., None]) -> Callable[..., None]:
 def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def _reset(self: Any, loader: Any, first_iter: bool = False, *args: Any, **kwargs: Any) -> None:
-        track = self.__dict__.get(MARK)
-        if first_iter or core.off or not isinstance(track, TorchTrack):
+        track = self._datawait
+        if first_iter or core.off or track is None:
             return original(self, loader, first_iter, *args, **kwargs)
         begin = core.clock()
         original(self, loader, first_iter, *args, **kwargs)
@@ -118,8 +122,8 @@ def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
 def _observed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
-        track = self.__dict__.get(MARK)
-        if track.__class__ is not TorchTrack:  # made before the hook was installed, or while it was off
+        track = self._datawait
+        if track is None:  # made before the hook was installed, or while it was off
             return original(self)
         return fetch(track, original, self)
 
@@ -181,9 +185,9 @@ def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
     known = loaders.find(loader)
     if known is None:
         known = loaders.register(loader, describe(loader))
-    started = it.__dict__.get(MARK)
-    if isinstance(started, TorchTrack):
-        return started
+    if it._datawait is not None:
+        return it._datawait
+    started = it._datawait_begin
     track = TorchTrack(known, begin if started is None else started, started is not None)
     track.workers = int(getattr(it, "_num_workers", 0) or 0)
     track.builds = track.workers == 0
@@ -191,7 +195,7 @@ def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
     if not track.workers:
         track.waiting = 0
     track.length = _length(it, loader)
-    it.__dict__[MARK] = track
+    it._datawait = track
     return track
 
 

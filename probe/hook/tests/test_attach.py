@@ -93,6 +93,18 @@ def test_imports_are_found_as_before(spool, tmp_path):
     assert (done.stdout, done.stderr) == ("1 VALUE = 1 SourceFileLoader False\n", "")
 
 
+def test_finding_a_module_is_not_importing_it(spool, tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    (tmp_path / "torch" / "serialization.py").write_text("def save(): pass\n")
+    code = (
+        "import importlib.util as u; u.find_spec('torch.serialization');"
+        "import torch.serialization as s; print(hasattr(s.save, '__wrapped__'))"
+    )
+    done = python(code, spool, path=(ATTACH, HOOK, str(tmp_path)))
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_explicit_install_makes_its_own_folder():
     code = (
         "import datawait, os; assert datawait.install(); list(datawait.watch([1, 2]));"

@@ -360,3 +360,19 @@ def test_a_forked_child_opens_its_own_ring(hook):
     (child,) = [ring for ring in ringreader.rings(hook.spool) if ring.path != mine]
     assert child.declaration["pid"] == pid and child.declaration["ppid"] == os.getpid()
     assert len(child.note("loader")) == 1 and child.fetches == 1
+
+
+def test_threads_that_begin_together_share_one_ring(hook):
+    barrier = threading.Barrier(8)
+
+    def run(observed):
+        barrier.wait()
+        observed()
+
+    threads = [threading.Thread(target=run, args=(hook.iterator(taking(hook, 5), number=n),)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([name for name in os.listdir(hook.spool) if name.endswith(".dwr")]) == 1
+    assert not hook.core.off and len(hook.read().all("FETCH")) == 8

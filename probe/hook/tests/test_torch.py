@@ -54,7 +54,9 @@ WAYS = [(0, "fork"), (1, "fork"), (2, "fork"), (2, "spawn")]
 @pytest.mark.parametrize("workers, context", WAYS)
 def test_everything_is_seen_and_nothing_changed(job, torch_python, workers, context):
     done = job(TRAIN, str(workers), context, python=torch_python)
-    assert (done.returncode, done.stderr) == (0, "")
+    # CPython's resource tracker may lose the race with an exiting main process, hook or no hook.
+    said = [line for line in done.stderr.splitlines() if "resource_tracker" not in line and "warnings.warn" not in line]
+    assert (done.returncode, said) == (0, [])
     bare = job(TRAIN, str(workers), context, python=torch_python, hook=False)
     assert json.loads(done.stdout) == json.loads(bare.stdout)
 
@@ -285,6 +287,31 @@ from torch.utils.data import DataLoader
 for x in DataLoader(torch.ones(4, 2)): pass
 torch.save({"a": torch.ones(3)}, io.BytesIO())
 """
+
+
+LATE = """
+import io, torch, datawait
+from torch.utils.data import DataLoader
+p = [torch.nn.Parameter(torch.zeros(2))]
+optimizer = torch.optim.SGD(p, lr=0.1)
+loader = DataLoader(torch.ones(6, 2), batch_size=2, num_workers=1)
+it = iter(loader); next(it)
+assert datawait.install()
+assert next(it) is not None  # made before: goes on unobserved
+for x in loader:
+    (x * p[0]).sum().backward(); optimizer.step()
+torch.save(1, io.BytesIO())
+"""
+
+
+def test_installing_late_observes_from_there_on(job, torch_python):
+    from conftest import HOOK
+
+    done = job(LATE, python=torch_python, hook=False, PYTHONPATH=HOOK, DATAWAIT_SPOOL=job.spool)
+    assert (done.returncode, done.stderr) == (0, "")
+    ring = job.main()
+    assert (ring.fetches, ring.step) == (3, 3) and len(job.workers()) == 1
+    assert [mark.ref for mark in ring.all("MARK")] == [layout.SAVE, layout.ENDED]
 
 
 def test_saves_are_marked(job, torch_python):
