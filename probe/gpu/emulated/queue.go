@@ -42,9 +42,17 @@ func openDevice(path string, index uint32, o Options) (*device, error) {
 		return nil, err
 	}
 	interval := uint64(o.Interval)
-	begin := max(o.Since, min(header.Created, math.MaxInt64))
-	first := (begin + interval - 1) / interval
+	first := (firstMoment(o.Since, min(header.Created, math.MaxInt64)) + interval - 1) / interval
 	return &device{index: index, header: header, log: log, lockKey: lockKey(log.f), interval: interval, first: first, window: first}, nil
+}
+
+// firstMoment is where a device's windows begin. An observer that was there before the device knows that nobody held it
+// until it was made: those windows are told too, as a real GPU is allocated before a process opens it.
+func firstMoment(since, created uint64) uint64 {
+	if since == 0 {
+		return created
+	}
+	return since
 }
 
 func (d *device) ref() uint16 { return uint16(d.index) }

@@ -27,7 +27,7 @@ import (
 // Options of the source.
 type Options struct {
 	Dir      string        // where the busy logs lie
-	Since    uint64        // CLOCK_MONOTONIC ns: no window begins before
+	Since    uint64        // CLOCK_MONOTONIC ns: no window begins before; 0 = when a device was made
 	Interval time.Duration // of a window; 0 = 100 ms
 	Lag      time.Duration // how far behind until windows are closed; 0 = 250 ms
 	Locks    string        // the kernel's table of file locks; "" = /proc/locks

@@ -405,3 +405,30 @@ func FuzzSample(f *testing.F) {
 		}
 	})
 }
+
+// The observer was there before the device:
+//
+//	since 100 ms ─────── made 350 ms ── kernel 400–500 ms
+//	windows   │1 free │2 free │3 unknown│4 busy │
+func TestADeviceThatWasMadeLater(t *testing.T) {
+	l := newLog(t, 0)
+	os.Remove(l.path)
+	s, err := Open(Options{Dir: l.dir, Since: 100 * ms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	l.append(recording.BusyHeader{Index: 0, Created: 350 * ms, UUID: "GPU-emulated-z"}.Encode())
+	l.kernel(400*ms, 500*ms, 1)
+	b := sample(t, s, 500*ms+lag)
+	if len(b.Windows) != 4 {
+		t.Fatalf("%d windows: %+v", len(b.Windows), b)
+	}
+	const free, held = recording.GPUHeldKnown, recording.GPUHeldKnown | recording.GPUHeld
+	for i, want := range []uint8{free, free, 0, held} {
+		w := b.Windows[i]
+		if w.Begin != uint64(i+1)*100*ms || w.Flags&held != want || i < 2 && w.SM != 0 {
+			t.Errorf("window %d: %+v, want held flags %d", i, w, want)
+		}
+	}
+}

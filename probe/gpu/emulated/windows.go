@@ -42,7 +42,11 @@ func (d *device) close(backlog bool, locked locks) recording.GPU {
 		SM: ratio(kernels.sm, d.interval), Tensor: ratio(kernels.tensor, d.interval),
 		Resident: ratio(kernels.busy, d.interval), Copy: ratio(copies.busy, d.interval),
 		DRAM: unknown, Power: unknown, SMClock: unknown, Memory: unknown}
-	w.Flags |= d.held(locked, kernels.busy+copies.busy > 0)
+	if to <= d.header.Created {
+		w.Flags |= recording.GPUHeldKnown // and not held: it was not there
+	} else {
+		w.Flags |= d.held(locked, kernels.busy+copies.busy > 0)
+	}
 	if d.doubted(from, to) || backlog {
 		w.Flags |= recording.GPUUntrusted
 		w.SM, w.Tensor, w.Resident, w.Copy = unknown, unknown, unknown, unknown

@@ -87,7 +87,11 @@ def wrap(cls: Any) -> None:
 
 
 def rewrap() -> None:
-    """torch.compile unwraps optimizer classes; called when an epoch starts and while steps stay unseen."""
+    """torch.compile unwraps optimizer classes; called when an epoch starts and ten times a second."""
+    global _book
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None and _book is stepped and hasattr(dynamo, "disable"):
+        _book = dynamo.disable(stepped)  # not for it to compile, where a step runs inside a compiled function
     for cls in list(_classes):
         wrap(cls)
 
@@ -104,7 +108,7 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _inside.step = False
         try:
-            stepped(args[0], begin)
+            _book(args[0], begin)
         except Exception as error:
             failed(IN_STEP, "step", error)
         return return_value
@@ -143,6 +147,7 @@ def stepped(optimizer: Any, begin: int) -> None:
         events.attach(optimizer)
 
 
+_book: Callable[[Any, int], None] = stepped
 _primary = -1
 _silent: Optional[Tuple[int, int]] = None  # (step, fetches) when another optimizer first stepped without the primary
 
