@@ -289,6 +289,37 @@ torch.save({"a": torch.ones(3)}, io.BytesIO())
 """
 
 
+REALLY_COMPILED = """
+import json, torch
+from torch.utils.data import DataLoader
+if not hasattr(torch, "compile"):
+    print("null"); raise SystemExit
+import torch._dynamo as dynamo
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+compiled = torch.compile(model, backend="eager")
+@torch.compile(backend="eager")
+def compiled_step():
+    optimizer.step()
+for epoch in range(2):
+    for x in DataLoader(torch.ones(20, 2), batch_size=2):
+        compiled(x).sum().backward()
+        optimizer.step() if epoch == 0 else compiled_step()
+        optimizer.zero_grad()
+counters = dynamo.utils.counters
+print(json.dumps([model.weight.tolist(), sum(counters["graph_break"].values()), counters["stats"]["unique_graphs"]]))
+"""
+
+
+def test_torch_compile_breaks_where_it_would_without_us(job, torch_python):
+    done = job(REALLY_COMPILED, python=torch_python)
+    if done.stdout == "null\n":
+        pytest.skip("PyTorch without torch.compile")
+    assert done.stdout == job(REALLY_COMPILED, python=torch_python, hook=False).stdout
+    assert job.main().step == 20
+
+
 LATE = """
 import io, torch, datawait
 from torch.utils.data import DataLoader
