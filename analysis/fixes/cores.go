@@ -52,7 +52,10 @@ func cpuLimit(j *job, s state) proposal {
 		p.effort, p.how = jobSetting, j.liftLimit(to)
 		p.assumes = []string{"the other cores are free for this job"}
 	}
-	p.title = fmt.Sprintf("%s for each rank instead of %.3g", phrase.Count(to, "usable core"), l.JobCores)
+	p.title = fmt.Sprintf("%s for each rank instead of %.2g", phrase.Count(to, "usable core"), l.JobCores)
+	if online >= 1.05*l.JobCores && !j.limited() {
+		p.title = fmt.Sprintf("other work off this host: it leaves %.2g of %s", l.JobCores, phrase.Count(to, "core"))
+	}
 	p.change, p.worst = withCores(to), withCores(worst)
 	return p
 }
@@ -67,6 +70,12 @@ func withCores(to float64) func(*state) {
 			}
 		}
 	}
+}
+
+// limited reports whether a quota or a cpuset keeps the job from cores of the host; else it is other work that does.
+func (j *job) limited() bool {
+	online := j.p.Host.Online.Or(math.Inf(1))
+	return j.p.Host.Quota.Or(math.Inf(1)) < online || j.p.Host.Cpuset.Or(math.Inf(1)) < online
 }
 
 // liftLimit says which of the limits to lift.

@@ -88,10 +88,10 @@ func fixes(b *strings.Builder, v view.View) {
 	}
 	short = nil
 	for _, u := range v.Unpriced {
-		short = append(short, prose(u.Short))
+		short = append(short, prose(u.Title))
 	}
 	if len(short) > 0 {
-		fmt.Fprintf(b, "**May help, this run cannot tell how much:** %s.\n\n", strings.Join(short, " · "))
+		fmt.Fprintf(b, "**May help, by how much this run cannot tell:** %s.\n\n", strings.Join(short, " · "))
 	}
 }
 

@@ -66,10 +66,10 @@ func (p *page) fixes(v view.View) {
 	}
 	var may []string
 	for _, u := range v.Unpriced {
-		may = append(may, u.Short)
+		may = append(may, u.Title)
 	}
 	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(v.NoHelpIn, " · "))
-	p.wrap(p.paint.none, "May help, this run cannot tell how much: ", "               ", strings.Join(may, " · "))
+	p.wrap(p.paint.none, "May help, by how much this run cannot tell: ", "               ", strings.Join(may, " · "))
 }
 
 func (p *page) fixTable(f view.Fixes) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -160,21 +161,28 @@ func noHelp(r *analysis.Result) []NoHelp {
 	return out
 }
 
+// mostInShort is how many reasons the first screen gives; the list below it has all.
+const mostInShort = 4
+
 // inShort writes each advice in a few words, and those that fail for one reason together:
-// "mixed precision, pin_memory 0 % (compute hides behind the wait)".
+// "mixed precision, pin_memory 0 % (compute hides behind the wait)". Beyond a few reasons it only counts.
 func inShort(all []NoHelp) []string {
 	var out []string
+	said := 0
 	for i, n := range all {
-		same := func(m NoHelp) bool { return m.Reason == n.Reason && m.Saved.Text == n.Saved.Text }
-		if slices.IndexFunc(all, same) < i {
+		if slices.ContainsFunc(all[:i], n.alike) {
 			continue // said with the first of its kind
+		}
+		if len(out) == mostInShort {
+			return append(out, fmt.Sprintf("and %d more, listed in the report", len(all)-said))
 		}
 		var titles []string
 		for _, m := range all {
-			if same(m) {
+			if n.alike(m) {
 				titles = append(titles, m.Title)
 			}
 		}
+		said += len(titles)
 		s := strings.Join(titles, ", ")
 		if n.Saved.Known {
 			s += " " + n.Saved.Text
@@ -187,15 +195,14 @@ func inShort(all []NoHelp) []string {
 	return out
 }
 
+// alike reports whether two pieces of advice fail in the same way: one sentence says both.
+func (n NoHelp) alike(m NoHelp) bool { return m.Reason == n.Reason && m.Saved.Text == n.Saved.Text }
+
 // unpriced lists what may help by an amount this run cannot tell.
 func unpriced(r *analysis.Result) []Unpriced {
 	var out []Unpriced
 	for _, x := range r.Unpriced {
 		u := Unpriced{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), How: upper(sentence(x.How)), Reason: upper(sentence(x.Reason))}
-		u.Short = u.Title
-		if why := clause(x.Reason); why != "" {
-			u.Short += " (" + why + ")"
-		}
 		out = append(out, u)
 	}
 	return out

@@ -30,7 +30,7 @@ type View struct {
 	Batches   []Anatomy // one per data loader: where the time to build a batch goes
 	Fixes     Fixes
 	NoHelp    []NoHelp
-	NoHelpIn  []string   // the same in short, those with one reason together
+	NoHelpIn  []string   // the first of them in short, those with one reason together
 	Unpriced  []Unpriced // may help, by how much this run cannot tell
 	Sure      []string   // how far to trust all this, in pieces joined with " · "
 	Timeline  Timeline
@@ -104,7 +104,7 @@ type NoHelp struct {
 }
 
 // Unpriced is a change that may help; Reason says what is missing to tell how much.
-type Unpriced struct{ Title, How, Reason, Short string }
+type Unpriced struct{ Title, How, Reason string }
 
 // Gap is something that was not measured.
 type Gap struct{ What, Why string }
