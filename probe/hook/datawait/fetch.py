@@ -2,8 +2,8 @@
 
 ``fetch`` calls the loader exactly once and returns or raises exactly what the loader did. The training thread is the
 main thread until an optimizer steps on another one; a ``next()`` inside another, or on any other thread, is recorded
-as upstream time. Thread CPU is read for fetches at least a millisecond apart, elsewhere it is unknown: reading it
-costs as much as all the rest.
+as upstream time. Thread CPU is read for fetches at least a millisecond apart (ten where they are trivial), elsewhere
+it is unknown: reading it costs as much as all the rest.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .ring import Ring, Totals
 from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, foreign, ring_for
 
 MILLISECOND = 1_000_000
+TRIVIAL = MILLISECOND // 10  # fetches that take less are measured every ten milliseconds
 LOOK_EVERY = 100 * MILLISECOND
 UNSTEPPED = UNCOUNTED | NO_GRAD  # where steps are fetches, these are none
 EMULATED_GPU = os.environ.get("DATAWAIT_GPU") == "emulated"
@@ -162,7 +163,11 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         raise
     try:
         leave = core.clock()
-        spent = UNKNOWN64 if cpu < 0 else core.cpu_clock() - cpu
+        spent = UNKNOWN64
+        if cpu >= 0:
+            spent = core.cpu_clock() - cpu
+            if leave - enter < TRIVIAL:
+                core.measure_at = enter + 10 * MILLISECOND
         after = None if meter is None else meter.end()
         core.depth = depth
         if not depth:

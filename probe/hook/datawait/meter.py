@@ -4,9 +4,9 @@ CPU is the thread's CPU clock. Field 1 of schedstat is not used for it: it moves
 (a 1.5 ms zlib batch read 0.34 ms there). Field 2, the time spent runnable but not running, is exact at a switch.
 Counters are deltas between ``begin`` and ``end``; one that cannot be read stays unknown.
 
-Reading them costs several microseconds, so callers measure batches at least a millisecond apart (``due``), and
-``/proc/self/io``, the dearest, is read for batches ten milliseconds apart. Both pick by time, not by batch, so the
-sample is fair as long as slow batches do not follow a rhythm.
+Reading them costs several microseconds, so callers measure batches at least a millisecond apart (``due``; ten where
+batches are trivial), and ``/proc/self/io``, the dearest, is read for batches ten milliseconds apart. Both pick by
+time, not by batch, so the sample is fair as long as slow batches do not follow a rhythm.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .layout import COST, IO, UNKNOWN32, UNKNOWN64
 from .ring import Ring
 
 MILLISECOND = 1_000_000
+TRIVIAL = MILLISECOND // 10
 BETWEEN_IO = 10 * MILLISECOND
 
 getrusage = resource.getrusage

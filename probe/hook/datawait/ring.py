@@ -144,9 +144,9 @@ class Ring:
                         if flags & NO_GRAD:
                             self._validate(record)
                         else:
+                            training = record
                             if self.validation is not None:
                                 self.end_validation()
-                            training = record
                 elif kind == STEP:
                     self.longs[10] = record[5]
                 number = self.head + 1

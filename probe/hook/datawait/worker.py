@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import meter
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
-from .meter import Meter
+from .meter import MILLISECOND, TRIVIAL, Meter
 from .ring import Ring, totals_slot
 from .stream import IN_WORKER, configure, core, failed, finish, ring_for
 
@@ -147,7 +147,11 @@ class Batches:
         if message[0] != self.index or type(payload).__name__ == "_IterableDatasetStopIteration":
             return False
         self.end = end
-        self.measured = self.meter.end() if self.meter.open else None
+        self.measured = None
+        if self.meter.open:
+            self.measured = self.meter.end()
+            if end - self.begin < TRIVIAL:
+                self.meter.due = end + 10 * MILLISECOND
         return True
 
     def sent(self, message: Any, sent: int) -> None:

@@ -111,10 +111,15 @@ def test_control_messages_pass_and_count_epochs(hook, monkeypatch):
 def test_fast_batches_are_counted_and_not_measured(hook, monkeypatch):
     monkeypatch.setattr(meter, "audit", lambda: None)
 
-    loop(hook, *[(n, [n]) for n in range(40)], work=50_000, wait=50_000, collate=lambda samples: samples)
+    loop(hook, *[(n, [n]) for n in range(40)], work=200_000, wait=50_000, collate=lambda samples: samples)
     ring = hook.read()
-    assert len(ring.all("BATCH")) == 40
-    assert 3 <= len(ring.all("COST")) <= 6  # 100 µs apart: one in ten
+    assert len(ring.all("BATCH")) == 40 and len(ring.all("COST")) == 10  # 250 µs apart: one in four
+
+
+def test_trivial_batches_are_measured_every_ten_milliseconds(hook, monkeypatch):
+    monkeypatch.setattr(meter, "audit", lambda: None)
+    loop(hook, *[(n, [n]) for n in range(400)], work=50_000, wait=0, collate=lambda samples: samples)
+    assert len(hook.read().all("COST")) == 2
 
 
 @pytest.mark.parametrize("place", ["asked", "complete", "sent"])
