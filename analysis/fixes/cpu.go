@@ -35,12 +35,16 @@ func preprocessOnce(j *job, s state) proposal {
 	return p
 }
 
+// slowestLink is the least bandwidth, in bytes per second, at which an exclusive store is taken to be busy moving bytes. What
+// moves fewer is held up by something else (a lock, a directory), and larger arrays do not make that longer.
+const slowestLink = 1e6
+
 // growth is how many times larger finished tensors are than what was read for them: 1 where unknown or smaller, or where no
 // exclusive store would have to move them.
 func (j *job) growth() float64 {
 	read, ok := j.p.Batch.Read.Get()
 	bytes, okBytes := j.p.Batch.Bytes.Get()
-	if !ok || !okBytes || read <= 0 || j.now.law.Shared <= 0 {
+	if !ok || !okBytes || read <= 0 || j.now.law.Shared <= 0 || read < slowestLink*j.now.law.Shared {
 		return 1
 	}
 	return math.Max(1, math.Min(bytes/read, 100))

@@ -63,8 +63,14 @@ type report struct {
 	Step struct {
 		DataWaitShare *estimate `json:"data_wait_share"`
 	} `json:"step"`
+	Baseline *struct {
+		Legs map[string]struct {
+			SMActive *estimate `json:"sm_active_ratio"`
+		} `json:"legs"`
+	} `json:"baseline"`
 	GPUs []struct {
 		SMActive  *estimate        `json:"sm_active_ratio"`
+		Held      *float64         `json:"held_ratio"`
 		Allocated int64            `json:"allocated_ns"`
 		Accounts  map[string]int64 `json:"accounts_ns"`
 	} `json:"gpus"`
@@ -83,6 +89,18 @@ type report struct {
 
 type estimate struct {
 	Value float64 `json:"value"`
+}
+
+func (r run) liveActivity() (float64, bool) {
+	if b := r.report.Baseline; b != nil && b.Legs["live"].SMActive != nil {
+		return b.Legs["live"].SMActive.Value, true
+	}
+	if len(r.report.GPUs) == 1 {
+		if g := r.report.GPUs[0]; g.SMActive != nil && g.Held != nil && *g.Held > 0 {
+			return g.SMActive.Value / *g.Held, true
+		}
+	}
+	return 0, false
 }
 
 func (r run) verdicts() string {
