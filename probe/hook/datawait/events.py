@@ -97,10 +97,10 @@ class DeviceClock:
         if len(self.pending) > LAG:
             self.read(ring)
 
-    def read(self, ring: Ring) -> None:
+    def read(self, ring: Ring, young: int = LAG, most: int = 2) -> None:
         """Writes EXPOSED for what is old enough and has happened; at most two, so that no fetch pays for many."""
-        for _ in range(2):
-            if len(self.pending) <= LAG or not self.happened(self.pending[0][4]):
+        for _ in range(most):
+            if len(self.pending) <= young or not self.happened(self.pending[0][4]):
                 break
             fetch, loader, last, before, event = self.pending.popleft()
             idle = self.between(before, event)
@@ -114,6 +114,11 @@ class DeviceClock:
         if len(self.pending) > MOST_PENDING:  # a device that far behind is stuck; do not grow with it
             self.pending.clear()
             self.last = None
+
+
+    def read_all(self, ring: Ring) -> None:
+        """After a synchronisation everything has happened: the last fetches before it need not stay unread."""
+        self.read(ring, young=0, most=MOST_PENDING)
 
 
 class EmulatedClock(DeviceClock):

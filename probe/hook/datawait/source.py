@@ -131,14 +131,16 @@ class Source:
 
     def synchronize(self) -> bool:
         """Waits for the device; False when there is none."""
-        gpu = _emulated()
+        gpu, device = _emulated(), None
         if gpu is not None:
             gpu.synchronize()
-            return True
-        device = self.device()
-        if device is None:
-            return False
-        sys.modules["torch"].cuda.synchronize(device)
+        else:
+            device = self.device()
+            if device is None:
+                return False
+            sys.modules["torch"].cuda.synchronize(device)
+        if core.device is not None and core.ring is not None:
+            core.device.read_all(core.ring)
         return True
 
     def to_device(self, batch: Any) -> Any:

@@ -50,6 +50,19 @@ def test_events_are_read_eight_fetches_later(hook, gpu):
     assert len(hook.read().all("EXPOSED")) == 1
 
 
+def test_all_events_are_read_once_the_device_was_synchronised(hook, gpu):
+    observed = hook.iterator(lambda _: None)
+    for _ in range(events.LAG - 3):
+        observed()
+        gpu.launch(0.001)
+    gpu.synchronize()
+    hook.core.device.read_all(hook.core.ring)
+    assert len(hook.read().all("EXPOSED")) == events.LAG - 3
+    observed()
+    hook.core.device.read_all(hook.core.ring)
+    assert len(hook.read().all("EXPOSED")) == events.LAG - 2
+
+
 def test_a_device_far_behind_is_not_waited_for(hook, gpu):
     observed = hook.iterator(lambda _: None)
     gpu.launch(60)
