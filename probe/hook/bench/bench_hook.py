@@ -7,6 +7,7 @@ median of one round. The observed no-op ``next`` is the added cost itself. Needs
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import shutil
@@ -21,7 +22,7 @@ folder = tempfile.mkdtemp(prefix="datawait-bench-", dir="/dev/shm")
 os.environ["DATAWAIT_SPOOL"] = folder
 
 import datawait  # noqa: E402
-from datawait import fetch, loaders, stream, watching  # noqa: E402
+from datawait import emulated, events, fetch, loaders, meter, stream, watching  # noqa: E402
 from datawait.fetch import Loader, Track  # noqa: E402
 
 ROUNDS = 12
@@ -80,12 +81,21 @@ def main_process() -> None:
         stream.core.measure_at = 0
         fetch.fetch(counted_track, nothing, None)
 
+    gpu = emulated.Gpu()
+    device = events.EmulatedClock(gpu)
+
+    def clocked() -> None:  # with the device clock's two events around it
+        stream.core.device = device
+        fetch.fetch(track, nothing, None)
+        stream.core.device = None
+
     alternate(
         {
             "Fetch/bare": timed(lambda: nothing(None)),
             "Fetch/observed": timed(observed),
             "Fetch/observed-with-cpu": timed(measured),
             "Fetch/observed-with-counters": timed(counted),
+            "Fetch/observed-with-device-clock": timed(clocked),
         },
         2000,
     )
@@ -190,6 +200,20 @@ def real_loader() -> None:
     )
 
 
+def audit() -> None:
+    """What a worker's audit hook costs the code that builds batches. It cannot be taken off again, so it comes last."""
+    tree = {"a": [1, (2, 3)], "b": {"c": [4.0] * 20}}
+
+    def open_file() -> None:
+        with open("/dev/null", "rb", buffering=0):
+            pass
+
+    calls = {"Open": open_file, "Deepcopy": lambda: copy.deepcopy(tree)}
+    alternate({"Audit/%s/bare" % name: timed(call) for name, call in calls.items()}, 1000)
+    meter.audit()
+    alternate({"Audit/%s/observed" % name: timed(call) for name, call in calls.items()}, 1000)
+
+
 def main() -> None:
     print("goos: linux\npkg: datawait (python %d.%d)" % sys.version_info[:2])
     try:
@@ -198,6 +222,7 @@ def main() -> None:
         worker_process()
         watched()
         real_loader()
+        audit()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -70,11 +70,12 @@ class Loader:
 class Track:
     """One iterator of a loader. Holds no reference to the iterator: workers stop when that is dropped."""
 
-    __slots__ = ("loader", "ring", "epoch", "batch", "first", "length", "ready", "waiting", "index", "builds",
+    __slots__ = ("loader", "number", "ring", "epoch", "batch", "first", "length", "ready", "waiting", "index", "builds",
                  "source", "__weakref__")  # fmt: skip
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
+        self.number = loader.number
         self.ring: Optional[Ring] = None
         self.epoch = loader.epochs
         loader.epochs += 1
@@ -174,7 +175,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
             core.inside = None
         index = track.index
         batch_index = track.batch if index is None else index(it)
-        number = track.loader.number
+        number = track.number
         pending = ring.pending
         pending.append(
             (
@@ -226,7 +227,7 @@ def _raised(
             core.device.broken()
         flags |= END if isinstance(error, StopIteration) else ERROR
         fields = (track.batch, track.epoch, step, core.thread, spent, waiting, core.block)
-        ring.pending.append((FETCH, flags, track.loader.number, enter, leave, *fields))
+        ring.pending.append((FETCH, flags, track.number, enter, leave, *fields))
         ring.flush(leave)
     except Exception as inner:
         core.depth = depth
@@ -238,7 +239,7 @@ def record(track: Track, flags: int, enter: int, leave: int, batch: int, ready: 
     ring = core.ring
     assert ring is not None
     fields = (batch, track.epoch, core.step, core.thread, UNKNOWN64, ready, core.block)
-    ring.pending.append((FETCH, flags, track.loader.number, enter, leave, *fields))
+    ring.pending.append((FETCH, flags, track.number, enter, leave, *fields))
     number = ring.flush(leave)
     if core.unit == 0 and not flags & END:
         core.step += 1
@@ -342,7 +343,7 @@ def _finish_aside(
         leave = core.clock()
         batch = track.batch if it is None or track.index is None else track.index(it)
         fields = (batch, track.epoch, step, thread, core.cpu_clock() - cpu, ready, 0)
-        ring.put_off(leave, (FETCH, flags, track.loader.number, enter, leave, *fields))
+        ring.put_off(leave, (FETCH, flags, track.number, enter, leave, *fields))
         if not flags & (END | ERROR):
             track.batch += 1
             track.first = 0
