@@ -115,7 +115,6 @@ class DeviceClock:
             self.pending.clear()
             self.last = None
 
-
     def read_all(self, ring: Ring) -> None:
         """After a synchronisation everything has happened: the last fetches before it need not stay unread."""
         self.read(ring, young=0, most=MOST_PENDING)

@@ -130,7 +130,9 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
     mark = meter = None
     cpu = -1
     flags = track.first | extra
+    timing = core.timing
     try:
+        began = core.clock() if timing else 0
         if track.ring is not ring:
             track.join(ring)
         if depth:
@@ -199,13 +201,18 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         track.first = 0
         if core.unit == 0 and not flags & UNSTEPPED:
             core.step = step + 1
+        core.timing = False
         if leave >= ring.flush_at or mark is not None or len(pending) > 63:
+            core.timing = True
             last = ring.flush(leave)
             if mark is not None:
                 _device_after(mark, last if meter is None else last - 2, number, ring)
             if leave >= core.look_at:
                 core.look_at = leave + LOOK_EVERY
                 look_around()
+        if timing:
+            ring.longs[layout.Q_OWN_NS] += enter - began + core.clock() - leave
+            ring.longs[layout.Q_OWN_FETCHES] += 1
     except Exception as error:
         core.depth = depth
         failed(IN_FETCH, "after next", error)

@@ -55,6 +55,7 @@ pack_ring_head = Struct("<8sIIII").pack
 # Indexes into the header seen as u64 (offset / 8) …
 Q_HEAD, Q_NOTE_BYTES, Q_NOTES_LOST, Q_ERRORS = 3, 4, 5, 6
 Q_MONOTONIC, Q_REALTIME, Q_STEP, Q_BLOCKS, Q_FETCHES, Q_LENGTH, Q_BATCH = 8, 9, 10, 12, 13, 14, 15
+Q_OWN_NS, Q_OWN_FETCHES = 16, 17
 # … and as u32 (offset / 4)
 I_STATE, I_HOOK, I_UNIT, I_PARKED = 14, 15, 22, 23
 

@@ -29,8 +29,8 @@ class Core:
 
     __slots__ = (
         "off", "ring", "opening", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth",
-        "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "device", "test", "test_due",
-        "serving", "complained", "start_method", "meter",
+        "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
+        "test_due", "serving", "complained", "start_method", "meter",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -57,6 +57,7 @@ class Core:
         self.block = 0
         self.measure_at = 0  # no thread CPU is read before this time
         self.look_at = 0  # look around no earlier than this
+        self.timing = False  # the next fetch notes how long the hook itself took
         self.device: Any = None  # device clock around next(), see events.py
         self.meter: Any = None  # counters of the training thread
         self.test: Any = None  # cached-data test

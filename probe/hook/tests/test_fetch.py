@@ -217,6 +217,17 @@ def test_interrupts_pass_through(hook):
     assert hook.core.depth == 0
 
 
+def test_the_hook_times_itself(hook):
+    observed = hook.iterator(taking(hook, *[5 * MS] * 9))
+    observed()
+    hook.clock.tick = 1000  # every look at the clock costs a microsecond, and nothing else does
+    for _ in range(5):
+        observed()
+    longs = hook.core.ring.longs
+    # looks: began, enter, enter again after the CPU was read | next() | leave, and the end
+    assert longs[layout.Q_OWN_FETCHES] == 5 and longs[layout.Q_OWN_NS] == 5 * 3000
+
+
 def raising(*args, **kwargs):
     raise RuntimeError("injected")
 
