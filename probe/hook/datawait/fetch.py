@@ -301,8 +301,6 @@ def _meter() -> Meter:
     """The counters of the training thread."""
     meter: Optional[Meter] = core.meter
     if meter is None or meter.thread != core.thread:
-        if meter is not None:
-            meter.close()
         meter = core.meter = Meter(core.cpu_clock)
     return meter
 

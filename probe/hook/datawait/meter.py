@@ -55,12 +55,6 @@ class Meter:
         self.open = False  # between begin() and write()
         self.own = 0  # bytes this meter itself read between its two looks at the I/O counters
 
-    def close(self) -> None:
-        for fd in (self.schedstat, self.io):
-            if fd is not None:
-                os.close(fd)
-        self.schedstat = self.io = None
-
     def begin(self, now: int) -> None:
         self.collate = 0
         self.own = 0
@@ -109,21 +103,29 @@ class Meter:
         """Nanoseconds this thread was runnable but not running; None where the kernel keeps no account."""
         if self.schedstat is None:
             return None
-        text = pread(self.schedstat, 64, 0)
-        self.own += len(text)
-        fields = text.split()
-        if len(fields) < 3 or fields[2] == b"0":  # "0 0 0": not accounted (schedstats off, gVisor)
+        try:
+            text = pread(self.schedstat, 64, 0)
+            self.own += len(text)
+            _, waited, slices = text.split()
+            if slices == b"0":  # "0 0 0": not accounted (schedstats off, gVisor)
+                return None
+            return int(waited)
+        except (OSError, ValueError):
+            self.schedstat = None  # the script closed files that are not its own, as daemons do
             return None
-        return int(fields[1])
 
     def io_counters(self) -> Optional[Tuple[int, int, int]]:
         """rchar, read_bytes, syscr of the process. They miss recv, mmap and FUSE: a lower bound."""
         if self.io is None:
             return None
-        text = pread(self.io, 256, 0)
-        own, self.own = self.own, len(text)
-        fields = text.split()  # rchar: wchar: syscr: syscw: read_bytes: … (proc(5))
-        return int(fields[1]) - own, int(fields[9]), int(fields[5])
+        try:
+            text = pread(self.io, 256, 0)
+            own, self.own = self.own, len(text)
+            fields = text.split()  # rchar: wchar: syscr: syscw: read_bytes: … (proc(5))
+            return int(fields[1]) - own, int(fields[9]), int(fields[5])
+        except (OSError, ValueError, IndexError):
+            self.io = None
+            return None
 
 
 def _open(path: str) -> Optional[int]:

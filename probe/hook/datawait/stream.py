@@ -249,8 +249,10 @@ def refuse(error: BaseException) -> None:
     """No ring can be had: the hook is off, and the reason is left where the agent may find it."""
     core.off = True
     try:
-        with open(os.path.join(_folder(), "seen-%d" % os.getpid()), "a", encoding="utf-8") as seen:
-            seen.write("refused: %s\n" % error)
+        path = os.path.join(_folder(), "seen-%d" % os.getpid())
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(fd, "wb") as seen:
+            seen.write(("refused: %s\n" % error).encode())
     except Exception:
         pass
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
 
 import pytest
 
@@ -444,3 +446,67 @@ def test_no_error_inside_reaches_the_script(job, torch_python):
     done = job(BROKEN_INSIDE, *PLACES, python=torch_python)
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["%s 264.0" % place for place in PLACES]
+
+
+FULL = """
+import sys, torch
+from torch.utils.data import DataLoader
+n = 0
+for workers in (0, 0, 1):
+    for x in DataLoader(torch.ones(3000, 2), batch_size=2, num_workers=workers):
+        n += 1
+        if n == 10:
+            try:
+                with open(sys.argv[1] + "/fill", "wb", buffering=0) as file:
+                    while True: file.write(b"x" * 4096)
+            except OSError: pass
+print(n)
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A tmpfs of two megabytes, as a spool."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(folder)]
+    try:
+        if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+            pytest.skip("may not mount")
+    except OSError:
+        pytest.skip("cannot mount")
+    yield str(folder)
+    subprocess.run(["umount", str(folder)], check=False)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_full_tmpfs_does_not_kill_the_job(job, torch_python, small, before):
+    """A sparse map would die of SIGBUS here: filled before the ring is made, and while it is written."""
+    if before:
+        with open(small + "/x", "wb") as file, contextlib.suppress(OSError):
+            file.write(b"x" * (4 << 20))
+    job.spool = small
+    done = job(FULL, small, python=torch_python)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4500\n", "")
+    assert len(job.rings()) == (0 if before else 1)
+    if not before:
+        assert job.main().fetches == 4500
+
+
+CLOSES = """
+import os, torch
+from torch.utils.data import DataLoader
+loader = DataLoader(torch.ones(600, 2), batch_size=2)
+for x in loader: pass
+os.closerange(3, 256)  # as daemons do
+import time; time.sleep(0.02)
+for x in loader: pass
+print("done")
+"""
+
+
+def test_a_script_may_close_every_file(job, torch_python):
+    done = job(CLOSES, python=torch_python)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    ring = job.main()
+    assert ring.fetches == 600 and ring.errors == 0
