@@ -17,7 +17,7 @@ import struct
 import sys
 import time
 from collections import deque
-from typing import Callable, Deque, Optional
+from typing import Callable, ClassVar, Deque, Dict, Optional
 
 KERNEL, COPY = 1, 2
 NS = 1_000_000_000
@@ -64,6 +64,7 @@ class Gpu:
         self._log = _Log.open(log_folder, index, self.uuid, clock())
         if self._log is not None:
             self._number = self._log.entries
+            self._end = self._log.end
         _current = self
 
     def launch(self, seconds: float, sm: float = 1.0, tensor: float = 0.0) -> None:
@@ -108,7 +109,7 @@ class Gpu:
         self._number += 1
         # A forked child (a DataLoader worker) has a copy of the device; only the process that made it writes its log.
         if self._log is not None and self._pid == os.getpid():
-            self._log.append(_entry.pack(start, end, sm, tensor, kind, self._number))
+            self._log.append(_entry.pack(start, end, sm, tensor, kind, self._number), end)
         return end
 
     def _wait_until(self, t: int) -> int:
@@ -140,18 +141,23 @@ class Event:
 
 
 class _Log:
-    """The busy log, one whole entry per append."""
+    """The busy log, one whole entry per append. A process that makes the same device again goes on in its log."""
+
+    opened: "ClassVar[Dict[str, _Log]]" = {}
 
     def __init__(self, fd: int, entries: int) -> None:
         self.fd = fd
         self.entries = entries
+        self.end = 0  # of the last entry this process wrote, ns
 
     @staticmethod
     def open(folder: Optional[str], index: int, uuid: str, now: int) -> "Optional[_Log]":
         folder = folder or os.environ.get("DATAWAIT_BUSY_DIR") or os.environ.get("DATAWAIT_SPOOL")
         if not folder:
             return None
-        path = os.path.join(folder, "gpu-%d.busy" % index)
+        path = os.path.join(os.path.realpath(folder), "gpu-%d.busy" % index)
+        if path in _Log.opened:
+            return _Log.opened[path]
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,16 +167,30 @@ class _Log:
                 return None
             raise RuntimeError("emulated GPU %d is in use by another process (%s)" % (index, path)) from None
         size = os.fstat(fd).st_size
+        whole = 0
         if size < _header_bytes():
             os.truncate(fd, 0)
             os.write(fd, _header.pack(b"DWBUSY1\n", 1, index, now, uuid.encode()))
-            return _Log(fd, 0)
-        whole = (size - _header_bytes()) // _entry.size  # a restarted rank goes on where its predecessor died
-        os.truncate(fd, _header_bytes() + whole * _entry.size)
-        return _Log(fd, whole)
+        else:  # a restarted rank goes on where its predecessor died
+            whole = (size - _header_bytes()) // _entry.size
+            os.truncate(fd, _header_bytes() + whole * _entry.size)
+        log = _Log.opened[path] = _Log(fd, whole)
+        return log
 
-    def append(self, entry: bytes) -> None:
+    def append(self, entry: bytes, end: int) -> None:
         os.write(self.fd, entry)
+        self.entries += 1
+        self.end = end
+
+
+def _in_forked_child() -> None:
+    """Lets go of the logs, and so of their locks: a worker that outlives its rank must not keep the next one out."""
+    for log in _Log.opened.values():
+        os.close(log.fd)
+    _Log.opened = {}
+
+
+os.register_at_fork(after_in_child=_in_forked_child)
 
 
 def _header_bytes() -> int:

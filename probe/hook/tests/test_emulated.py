@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import HOOK, Clock
@@ -131,10 +133,50 @@ def test_busy_log_says_what_ran_when(spool):
 
 
 def test_one_process_per_device(spool):
-    gpu = make(Clock(), spool)
-    with pytest.raises(RuntimeError, match="in use"):
-        make(Clock(), spool)
-    del gpu
+    script = "import os; from datawait import emulated; g = emulated.Gpu(); print('made', flush=True); input()"
+    environment = {"PYTHONPATH": HOOK, "DATAWAIT_BUSY_DIR": spool}
+    other = subprocess.Popen(
+        [sys.executable, "-c", script], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert other.stdout.readline() == b"made\n"
+        with pytest.raises(RuntimeError, match="in use"):
+            make(Clock(), spool)
+    finally:
+        other.communicate(b"\n")
+    make(Clock(), spool)
+
+
+def test_the_same_device_made_again_goes_on(spool):
+    clock = Clock(now=0)
+    make(clock, spool).launch(0.010)
+    make(clock, spool).launch(0.005)
+    _, log = entries(os.path.join(spool, "gpu-0.busy"))
+    assert [(start, end, number) for start, end, _, _, _, number in log] == [
+        (0, 10 * MS, 1),
+        (10 * MS, 15 * MS, 2),
+    ]
+
+
+def test_a_worker_that_outlives_its_rank_holds_nothing(spool):
+    script = (
+        "import os, sys, time; from datawait import emulated; g = emulated.Gpu()\n"
+        "if os.fork() == 0:\n    os.close(1); time.sleep(20)\n"
+    )
+    environment = {"PYTHONPATH": HOOK, "DATAWAIT_BUSY_DIR": spool}
+    rank = subprocess.Popen([sys.executable, "-c", script], env=environment, start_new_session=True)
+    assert rank.wait(timeout=20) == 0
+    try:
+        for _ in range(100):  # until the worker has let go
+            try:
+                make(Clock(), spool)
+                break
+            except RuntimeError:
+                time.sleep(0.02)
+        else:
+            pytest.fail("still in use")
+    finally:
+        os.killpg(rank.pid, signal.SIGKILL)
 
 
 def test_a_restarted_rank_goes_on_in_the_log(spool):
