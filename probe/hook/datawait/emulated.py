@@ -143,7 +143,7 @@ class Event:
 class _Log:
     """The busy log, one whole entry per append. A process that makes the same device again goes on in its log."""
 
-    opened: "ClassVar[Dict[str, _Log]]" = {}
+    opened: ClassVar[Dict[str, "_Log"]] = {}
 
     def __init__(self, fd: int, entries: int) -> None:
         self.fd = fd
