@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"time"
 
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
@@ -175,16 +176,30 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 
 // addSolo finds the batches that were built while all other workers were idle.
 func (b *crew) addSolo(l *load.Loader) {
+	watched := l.Note.Kind == "watch"
 	for _, s := range l.Solos {
 		for _, builds := range l.Builds {
 			for i := range builds.Batches {
-				if batch := &builds.Batches[i]; batch.Index == s.Batch && batch.Epoch == s.Epoch {
+				if batch := &builds.Batches[i]; isAskedFor(batch, s, watched) {
 					b.solo = append(b.solo, float64(batch.End-batch.Begin)/1e9)
 					b.addSoloOff(&builds.Costs, batch.Begin)
 				}
 			}
 		}
 	}
+}
+
+// isAskedFor reports whether a build is the one that was asked for alone. Builders outside PyTorch do not know their epoch; among
+// builds of one index, which are an epoch apart, theirs is the one that began when it was asked for.
+func isAskedFor(batch *load.Batch, s recording.Solo, watched bool) bool {
+	if batch.Index != s.Batch || s.T > math.MaxInt64 {
+		return false
+	}
+	if watched {
+		apart := time.Duration(batch.Begin - int64(s.T))
+		return apart.Abs() < time.Second/2
+	}
+	return batch.Epoch == s.Epoch
 }
 
 // addSoloOff finds the same build among the costs, if they are kept batch by batch.

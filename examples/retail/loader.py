@@ -18,6 +18,7 @@ class Loader:
         self._results = context.Queue()
         self._arrived = {}
         self._outstanding = 0
+        self._sent = -1
         self._processes = [
             context.Process(target=self._work, args=(number, inbox), daemon=True)
             for number, inbox in enumerate(self._inboxes)
@@ -31,6 +32,10 @@ class Loader:
     def ready(self):
         """Batches built and waiting to be taken."""
         return len(self._arrived) + self._results.qsize()
+
+    def sent(self):
+        """Index of the batch that a worker was asked for last."""
+        return self._sent
 
     def close(self):
         for inbox in self._inboxes:
@@ -53,6 +58,7 @@ class Loader:
         for number, indices in enumerate(batches, first):
             self._inboxes[number % self.workers].put((number, indices))
             self._outstanding += 1
+            self._sent = number
 
     def _take(self, number):
         while number not in self._arrived:

@@ -86,7 +86,13 @@ def plain_loader(dataset, options):
 
     loader = Loader(dataset, shuffled, options.batch, options.workers, options.prefetch, collate=join)
     return datawait.watch(
-        loader, workers=options.workers, prefetch=options.prefetch, length=len(loader), ready=loader.ready, name="catalogue"
+        loader,
+        workers=options.workers,
+        prefetch=options.prefetch,
+        length=len(loader),
+        ready=loader.ready,
+        sent=loader.sent,
+        name="catalogue",
     )
 
 

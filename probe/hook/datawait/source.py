@@ -112,11 +112,13 @@ class Source:
 
     def outstanding(self) -> Optional[int]:
         """Batches asked for and not handed out, None if unknown."""
-        return None
+        sent = self.last_sent()
+        return None if sent is None else sent + 1 - self.track.batch
 
     def last_sent(self) -> Optional[int]:
         """Index of the batch asked for last, None if unknown."""
-        return None
+        sent = getattr(self.track, "sent", None)  # what watch() was told
+        return None if sent is None else int(sent())
 
     def device(self) -> Any:
         """The training device: a torch.device, an emulated Gpu, or None."""

@@ -20,6 +20,7 @@ def watch(
     prefetch: Optional[int],
     length: Optional[int],
     ready: Optional[Callable[[], int]],
+    sent: Optional[Callable[[], int]],
     name: Optional[str],
 ) -> Any:
     from .arming import install
@@ -31,7 +32,7 @@ def watch(
             fetching.use_torch()
         if core.role is None:
             core.role = "main"
-        return Watched(iterable, workers, prefetch, length, ready, name)
+        return Watched(iterable, workers, prefetch, length, ready, sent, name)
     except Exception as error:
         failed(IN_WATCH, "watch", error)
         return iterable
@@ -47,6 +48,7 @@ class Watched:
         prefetch: Optional[int],
         length: Optional[int],
         ready: Optional[Callable[[], int]],
+        sent: Optional[Callable[[], int]],
         name: Optional[str],
     ) -> None:
         self._iterable = iterable
@@ -54,6 +56,7 @@ class Watched:
             length = _length(iterable)
         self._shape = (workers, prefetch, length)
         self._ready = ready
+        self._sent = sent
         known = loaders.find(iterable)
         if known is None:
             known = loaders.register(iterable, _describe(iterable, workers, prefetch, length, name))
@@ -122,7 +125,7 @@ _next: Callable[[Any], Any] = next
 class WatchTrack(Track):
     """An iterator of a watched loader."""
 
-    __slots__ = ("begin", "end", "workers", "prefetch", "asked", "pin_memory")
+    __slots__ = ("begin", "end", "workers", "prefetch", "asked", "sent", "pin_memory")
 
     def __init__(self, watched: Watched, begin: int) -> None:
         super().__init__(watched._loader)
@@ -133,6 +136,7 @@ class WatchTrack(Track):
         self.builds = workers == 0
         self.pin_memory = False
         self.asked = watched._ready
+        self.sent = watched._sent
         if self.asked is not None:
             self.ready = self._ready_now
         self.begin, self.end = begin, core.clock()

@@ -203,3 +203,17 @@ def test_a_loader_made_anew_keeps_its_number(monkeypatch):
     assert loaders.find(again) is None
     assert loaders.register(again, note) is first
     assert loaders.register(Loader(), {**note, "dataset": "y"}) is not first
+
+
+def test_sent_tells_what_is_outstanding(hook):
+    from datawait.source import source_of
+
+    watched = datawait.watch([1, 2, 3, 4], workers=1, prefetch=2, sent=lambda: 2)
+    iterator = iter(watched)
+    next(iterator)
+    source = source_of(iterator._track, next, iterator._inner)
+    assert source.last_sent() == 2
+    assert source.outstanding() == 2  # 0, 1 and 2 were asked for, 0 was taken
+    quiet = iter(datawait.watch([1, 2]))
+    next(quiet)
+    assert source_of(quiet._track, next, quiet._inner).outstanding() is None
