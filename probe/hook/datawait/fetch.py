@@ -155,8 +155,10 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
                 meter.begin(enter)
             cpu = core.cpu_clock()
             enter = core.clock()
-    except Exception as error:
+    except BaseException as error:
         core.depth = depth
+        if not isinstance(error, Exception):  # an interrupt that happened to come here
+            raise
         failed(IN_FETCH, "before next", error)
         return call(it)
     try:
@@ -179,22 +181,9 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         batch_index = track.batch if index is None else index(it)
         number = track.number
         pending = ring.pending
-        pending.append(
-            (
-                FETCH,
-                flags,
-                number,
-                enter,
-                leave,
-                batch_index,
-                track.epoch,
-                step,
-                core.thread,
-                spent,
-                waiting,
-                core.block,
-            )
-        )
+        pending.append((
+            FETCH, flags, number, enter, leave, batch_index, track.epoch, step, core.thread, spent, waiting, core.block,
+        ))  # fmt: skip
         if meter is not None and after is not None:
             meter.write(ring, number, after, batch, False)
         track.batch += 1
@@ -213,8 +202,10 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         if timing:
             ring.longs[layout.Q_OWN_NS] += enter - began + core.clock() - leave
             ring.longs[layout.Q_OWN_FETCHES] += 1
-    except Exception as error:
+    except BaseException as error:
         core.depth = depth
+        if not isinstance(error, Exception):
+            raise
         failed(IN_FETCH, "after next", error)
     return batch
 

@@ -7,7 +7,6 @@ import signal
 import threading
 
 import pytest
-
 from datawait import fetch, layout, optimizer, stream
 
 MS = 1_000_000
@@ -226,6 +225,27 @@ def test_the_hook_times_itself(hook):
     longs = hook.core.ring.longs
     # looks: began, enter, enter again after the CPU was read | next() | leave, and the end
     assert longs[layout.Q_OWN_FETCHES] == 5 and longs[layout.Q_OWN_NS] == 5 * 3000
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_an_interrupt_inside_the_hook_passes_and_leaves_no_trace(hook, look):
+    looks = []
+
+    def clock():
+        looks.append(0)
+        if len(looks) == look:
+            raise KeyboardInterrupt
+        return hook.clock.now
+
+    observed = hook.iterator(lambda _: "batch")
+    observed()
+    hook.core.timing = False
+    hook.core.clock = clock
+    with pytest.raises(KeyboardInterrupt):
+        observed()
+    assert hook.core.depth == 0 and not hook.core.off
+    assert observed() == "batch"
+    assert not hook.read().all("FETCH")[-1].flags & layout.NESTED
 
 
 def raising(*args, **kwargs):
