@@ -10,9 +10,8 @@ import hashlib
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset
-
 from datawait import emulated
+from torch.utils.data import DataLoader, Dataset
 
 BATCH = 8
 _CHUNK = bytes(16384)

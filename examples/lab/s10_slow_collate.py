@@ -6,9 +6,8 @@ Right: cpu-transform, in collate; first fix vectorize it. Wrong first: more work
 
 import functools
 
-import torch
-
 import lab
+import torch
 
 
 def slow_collate(chunks, samples):

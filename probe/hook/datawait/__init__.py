@@ -35,9 +35,9 @@ def watch(
     """Wraps a loader that is not PyTorch's so that every ``next()`` of the training loop is seen.
 
     workers and prefetch say what it was made with, length how many batches an epoch has, ready how many batches lie
-    waiting now (called before each fetch, so it must be quick), sent the index, from 0 in its epoch, of the batch that a
-    worker was asked for last (only the cached-data test calls it: with it a batch can be timed while no other is
-    built). Left out, they are unknown.
+    waiting now (called before each fetch, so it must be quick), sent the index, from 0 in its epoch, of the batch
+    that a worker was asked for last (only the cached-data test calls it: with it a batch can be timed while no other
+    is built). Left out, they are unknown.
     """
     from .watching import watch as _watch
 
