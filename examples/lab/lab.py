@@ -1,8 +1,8 @@
-"""What the scenarios share: samples that cost a known time, work that is real, and a training loop that keeps its own truth.
+"""What the scenarios share: samples of a known cost, work that is real, a training loop that keeps its own truth.
 
-A scenario states its arithmetic in its docstring. The device is emulated; loaders, processes and clocks are real. The loop
-writes what it saw with its own clock to the file named by --truth, one line a step, so that a report can be checked
-against something datawait did not measure.
+A scenario states its arithmetic in its docstring. The device is emulated; loaders, processes and clocks are real. The
+loop writes what it saw with its own clock to the file named by --truth, one line a step, so that a report can be
+checked against something datawait did not measure.
 """
 
 import argparse
@@ -77,7 +77,8 @@ class Training:
     def __init__(self, chosen, compute):
         torch.set_num_threads(1)
         self.steps, self.compute = chosen.steps, compute
-        self.truth = open(chosen.truth, "w", buffering=1) if chosen.truth else None
+        # Open as long as the process: the run is ended by SIGKILL, and every line before that counts.
+        self.truth = open(chosen.truth, "w", buffering=1) if chosen.truth else None  # noqa: SIM115
         self.gpu = emulated.Gpu()
         self.layer = torch.nn.Linear(16, 2)
         self.optimizer = torch.optim.SGD(self.layer.parameters(), lr=1e-3)

@@ -1,6 +1,6 @@
 """S02: too few workers, and knowing when to stop.
 
-Every sample sleeps 5 ms: L = 40 ms, C = 15 ms. W = 1: step 40, share 0.625. W = 2: 20, 0.25. W = 4: 15, the hand-off floor.
+Every sample sleeps 5 ms: L = 40 ms, C = 15 ms. W = 1: step 40, share 0.625. W = 2: 20, 0.25. W = 4: 15, the floor.
 Right: the smallest W with L/W ≤ C, which is 3; at 4 no fix to the data; at 16 no gain and a longer epoch start.
 """
 

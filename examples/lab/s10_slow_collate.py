@@ -6,8 +6,9 @@ Right: cpu-transform, in collate; first fix vectorize it. Wrong first: more work
 
 import functools
 
-import lab
 import torch
+
+import lab
 
 
 def slow_collate(chunks, samples):

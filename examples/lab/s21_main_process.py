@@ -1,7 +1,7 @@
 """S21: work in the training process.
 
-The loader is cheap (1 ms a sample, W = 2); 25 ms of CPU are burnt between next() and the launch, C = 15 ms. step 40, wait
-at its floor, device busy 0.375. Right: main-process, about 60 % of the step; first fix move the work into workers.
+The loader is cheap (1 ms a sample, W = 2); 25 ms of CPU are burnt between next() and the launch, C = 15 ms. step 40,
+wait at its floor, device busy 0.375. Right: main-process, about 60 % of the step; first fix move the work into workers.
 Wrong first: more workers, storage; wrong verdict: compute-bound.
 """
 

@@ -1,7 +1,7 @@
 """S26: compute-bound, the control.
 
-Every sample sleeps 1 ms: L = 8 ms, W = 2, C = 40 ms: the wait is the hand-off floor. Right: compute-bound, no fix to the data
-helps more than 3 %. With --marginal: W = 1, L = 105 ms, C = 100 ms, share 0.048: small, 5 %, never critical.
+Every sample sleeps 1 ms: L = 8 ms, W = 2, C = 40 ms: the wait is the hand-off floor. Right: compute-bound, no fix to
+the data helps more than 3 %. With --marginal: W = 1, L = 105 ms, C = 100 ms, share 0.048: small, 5 %, never critical.
 """
 
 import lab

@@ -1,4 +1,4 @@
-"""The two ways to read the catalogue: as it grew (a photo and a feature record per product) and as it should be (shards)."""
+"""Two ways to read the catalogue: as it grew (a photo and a feature record per product), and from shards."""
 
 import array
 import json
@@ -12,7 +12,7 @@ SHARD_HEADER = struct.Struct("<II")  # samples, bytes per photo
 
 
 class SmallObjects:
-    """One product = two objects: a photo to decode and a JSON record to join. Every epoch fetches and decodes all again."""
+    """One product is two objects: a photo to decode and a JSON record to join. Every epoch fetches both again."""
 
     def __init__(self, store, products):
         self.store = store

@@ -1,4 +1,4 @@
-"""Decodes the product photos: with Pillow where it is installed (JPEG), with the standard library where it is not (PNG)."""
+"""Decodes the product photos: JPEG with Pillow where it is installed, else PNG with the standard library."""
 
 import io
 import struct

@@ -3,8 +3,8 @@
     datawait diagnose --gpu emulated -- python3 train.py --store URL --data objects --workers 2 --prefetch 1
     datawait diagnose --gpu emulated -- python3 train.py --store URL --data shards  --workers 2 --prefetch 4 --cache DIR
 
-The loader is PyTorch's where torch is installed (the numbers of a real DataLoader, real JPEG decoding with Pillow), else
-loader.py. Everything before the device is real: HTTP requests, decoding, processes and queues. The device is emulated.
+The loader is PyTorch's where torch is installed, else loader.py. Everything before the device is real: HTTP requests,
+decoding, processes and queues. The device is emulated.
 """
 
 import argparse
@@ -130,7 +130,7 @@ def parse():
     parser.add_argument("--data", choices=["objects", "shards"], default="objects")
     parser.add_argument("--products", type=int, default=1200)
     parser.add_argument("--per-shard", type=int, default=60)
-    parser.add_argument("--cache", metavar="DIR", help="where shards are kept locally (default: a new temporary folder)")
+    parser.add_argument("--cache", metavar="DIR", help="where shards are kept (default: a new temporary folder)")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--prefetch", type=int, default=1, help="batches asked ahead per worker")

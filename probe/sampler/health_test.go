@@ -19,9 +19,7 @@ func TestFailureAndPanicAreHealth(t *testing.T) {
 		var well []time.Duration
 		n := 0
 		b.Add(Probe{Name: "panics", Every: time.Second, Run: func(context.Context, uint64) error {
-			var m map[string]int
-			m["x"] = 1
-			return nil
+			panic("a bug")
 		}})
 		b.Add(Probe{Name: "fails twice", Every: time.Second, Run: func(context.Context, uint64) error {
 			if n++; n <= 2 {

@@ -7,6 +7,7 @@ import signal
 import threading
 
 import pytest
+
 from datawait import fetch, layout, optimizer, stream
 
 MS = 1_000_000
