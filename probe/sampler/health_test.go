@@ -39,7 +39,7 @@ func TestFailureAndPanicAreHealth(t *testing.T) {
 		if fails[0].Flags != 0 || fails[0].Errors != 2 || fails[0].Samples != 4 || fails[1].Flags != recording.SourceSuccess || fails[1].Samples != 5 {
 			t.Errorf("fails twice: %+v", fails)
 		}
-		if why := b.whys("panics"); len(why) != 1 || !strings.Contains(why[0], "nil map") || !strings.Contains(why[0], "health_test.go") {
+		if why := b.whys("panics"); len(why) != 1 || !strings.Contains(why[0], "a bug") || !strings.Contains(why[0], "health_test.go") {
 			t.Errorf("panics because %q: want the panic and its place, once", why)
 		}
 		if why := b.whys("fails twice"); !slices.Equal(why, []string{""}) {
