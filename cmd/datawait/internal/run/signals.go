@@ -18,5 +18,18 @@ func Signals() (signals <-chan os.Signal, stop func()) {
 			signal.Notify(c, s)
 		}
 	}
-	return c, func() { signal.Stop(c) }
+	stopPipes := survivePipes()
+	return c, func() { signal.Stop(c); stopPipes() }
+}
+
+// survivePipes keeps datawait alive when who reads its own talk goes away (`2>&1 | head`): Go ends a program at such a
+// write unless SIGPIPE is asked for, and the command would go on with nobody to finish its recording or pass its status on.
+// The signal is caught, not ignored, for an ignored one is handed down to the command.
+func survivePipes() (stop func()) {
+	if signal.Ignored(syscall.SIGPIPE) {
+		return func() {}
+	}
+	pipes := make(chan os.Signal, 1) // nobody reads it: the write fails as well, and that is enough
+	signal.Notify(pipes, syscall.SIGPIPE)
+	return func() { signal.Stop(pipes) }
 }
