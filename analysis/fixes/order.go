@@ -1,6 +1,7 @@
 package fixes
 
-// order sorts fixes by what they save. Of fixes that cannot be told apart, the one that costs least comes first.
+// order sorts fixes by what they save, those that may win nothing behind those that certainly win something. Of fixes that
+// cannot be told apart, the one that costs least comes first.
 //
 // Two savings cannot be told apart when they lie within 5 % of each other or two hundredths of the training time, or when the smaller one is at least half of the larger and
 // as good when both turn out badly: an assumption about somebody's code ("three quarters of it is the same every epoch") must not
@@ -20,13 +21,13 @@ func order(all []priced) []priced {
 func leader(rest []priced) int {
 	top := 0
 	for i, x := range rest {
-		if x.saved.Value > rest[top].saved.Value {
+		if ahead(x, rest[top]) {
 			top = i
 		}
 	}
 	best := top
 	for i, x := range rest {
-		if !alike(rest[top], x) {
+		if certain(x) != certain(rest[top]) || !alike(rest[top], x) {
 			continue
 		}
 		cheaper := x.p.effort < rest[best].p.effort
@@ -37,6 +38,18 @@ func leader(rest []priced) int {
 	}
 	return best
 }
+
+// ahead says whether x saves more than y, a certain saving more than any that may be none.
+func ahead(x, y priced) bool {
+	if certain(x) != certain(y) {
+		return certain(x)
+	}
+	return x.saved.Value > y.saved.Value
+}
+
+// certain says whether a fix helps wherever in its interval the truth lies. A fix of reading that nobody saw is a guess,
+// whatever its interval: it must not stand above one argument that is as good (scenario S02 at W = 1, where builds only sleep).
+func certain(x priced) bool { return x.saved.Low > 0 && !x.p.unseen }
 
 // alike says whether a smaller saving cannot be told from the top one.
 func alike(top, x priced) bool {

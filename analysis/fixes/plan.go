@@ -10,7 +10,7 @@ func (j *job) plan(rules []rule, first priced) []PlanStep {
 	used := map[string]bool{}
 	for x, ok := first, true; ok && len(out) < planSteps; x, ok = j.nextStep(rules, x.after, used) {
 		used[x.rule.id] = true
-		out = append(out, PlanStep{ID: x.rule.id, StepSeconds: j.stepIn(x.after), BottleneckAfter: string(x.after.law.Binding())})
+		out = append(out, PlanStep{ID: x.rule.id, Title: x.p.title, StepSeconds: j.stepIn(x.after), BottleneckAfter: string(x.after.law.Binding())})
 	}
 	return out
 }

@@ -29,8 +29,17 @@ func (j *job) price(r rule, p proposal) priced {
 	if p.worst != nil {
 		out.step = widen(out.step, j.predict(p.worst))
 	}
+	out.step.Grade = stat.Worse(out.step.Grade, gradeOf(p))
 	out.saved = j.savedShare(out, p)
 	return out
+}
+
+// gradeOf is the best grade a prediction can have: A belongs to what a counter or clock saw, and what is taken for granted is C.
+func gradeOf(p proposal) stat.Grade {
+	if len(p.assumes) > 0 {
+		return stat.GradeC
+	}
+	return stat.GradeB
 }
 
 // predict is the step after a change, with the interval of the measurements.

@@ -19,7 +19,8 @@ type proposal struct {
 	change      func(*state) // what is expected
 	best, worst func(*state) // the same with the assumptions at their ends; nil = as change
 
-	idle float64 // share of the run in which it does not work yet, 0–1
+	unseen bool    // it changes reading, and no file, request or byte was seen
+	idle   float64 // share of the run in which it does not work yet, 0–1
 
 	zero     string // why there is nothing to gain
 	unpriced string // what is missing to price it

@@ -145,7 +145,7 @@ func randomJob(r *rand.Rand) scenario.Job {
 	return j
 }
 
-// TestOrder: by saving; of two that cannot be told apart the cheaper.
+// TestOrder: by saving, what may win nothing last; of two that cannot be told apart the cheaper.
 func TestOrder(t *testing.T) {
 	mk := func(id string, e effort, low, value float64) priced {
 		return priced{rule: rule{id: id}, p: proposal{effort: e}, saved: stat.Estimate{Value: value, Low: low, High: value}}
@@ -159,7 +159,8 @@ func TestOrder(t *testing.T) {
 		{"within 5 %", []priced{mk("a", hardware, 0.5, 0.50), mk("b", oneArgument, 0.48, 0.48)}, "ba"},
 		{"sure to win as much", []priced{mk("a", dataJob, 0.5, 0.75), mk("b", oneArgument, 0.5, 0.5)}, "ba"},
 		{"not as sure", []priced{mk("a", dataJob, 0.5, 0.75), mk("b", oneArgument, 0.1, 0.5)}, "ab"},
-		{"too small", []priced{mk("a", dataJob, 0.0, 0.75), mk("b", oneArgument, 0.1, 0.1)}, "ab"},
+		{"too small", []priced{mk("a", dataJob, 0.01, 0.75), mk("b", oneArgument, 0.1, 0.1)}, "ab"},
+		{"may win nothing", []priced{mk("a", oneArgument, -0.01, 0.75), mk("b", dataJob, 0.1, 0.3), mk("c", fewLines, 0, 0.8)}, "bca"},
 		{"same effort", []priced{mk("a", fewLines, 0.4, 0.40), mk("b", fewLines, 0.41, 0.41)}, "ba"},
 	} {
 		got := ""
@@ -168,6 +169,23 @@ func TestOrder(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// TestGradeOfPredictions: no prediction is grade A, and one that takes something for granted is grade C.
+func TestGradeOfPredictions(t *testing.T) {
+	for _, j := range []scenario.Job{scenario.S01(), scenario.S02(1), scenario.S05(1), scenario.S14(), scenario.S21()} {
+		for _, f := range Rank(loader.New(j.Parameters())).Fixes {
+			want := stat.GradeB
+			if len(f.Assumes) > 0 {
+				want = stat.GradeC
+			}
+			for _, e := range []stat.Estimate{f.Predicted.StepSeconds.Or(zero), f.Predicted.StepSavedShare.Or(zero)} {
+				if stat.Worse(e.Grade, want) != e.Grade {
+					t.Errorf("%s: grade %s with %q", f.ID, e.Grade, f.Assumes)
+				}
+			}
 		}
 	}
 }

@@ -48,6 +48,7 @@ type Unpriced struct {
 // PlanStep is one step of the greedy plan: what to do next and what binds afterwards.
 type PlanStep struct {
 	ID              string  `json:"id"`
+	Title           string  `json:"title"`
 	StepSeconds     float64 `json:"step_seconds_after"`
 	BottleneckAfter string  `json:"bottleneck_after"`
 }

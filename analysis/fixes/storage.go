@@ -18,7 +18,7 @@ const usualEpochs = 10
 // decoding fills the cores it is worth 0 % (the public Uber case), and where the device is the limit too (F73).
 func nvmeCache(j *job, s state) proposal {
 	p := proposal{
-		title: "cache the raw files on local NVMe", effort: stagingStep,
+		title: "cache the raw files on local NVMe", effort: stagingStep, unseen: !j.p.Batch.Reads(),
 		how:     "copy the files to a local drive before training, or turn on the file cache of the FUSE mount; point the dataset there",
 		needs:   "room for the dataset on every node's local drive; a file cache helps from the second epoch on, a copy made before training from the first",
 		assumes: []string{"off-CPU time of a build is waiting for storage"},
@@ -50,7 +50,7 @@ func (s *state) readLocally(left float64) {
 // parallelFilesystem lets reads run side by side: it takes the exclusive part away, the latency stays (F28, F30).
 func parallelFilesystem(j *job, s state) proposal {
 	p := proposal{
-		title: "a store that serves all workers side by side", effort: hardware,
+		title: "a store that serves all workers side by side", effort: hardware, unseen: !j.p.Batch.Reads(),
 		how:     "move the dataset to a parallel file system (Lustre, Weka, FSx) or an object store with enough bandwidth for all ranks",
 		needs:   "a store whose bandwidth is at least bytes per batch × batches per second × ranks",
 		assumes: []string{"a read takes as long as it does alone, whoever else reads (interval: half of the queueing stays)"},
