@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -66,6 +67,16 @@ func (l *busyLog) shrunk() (bool, error) {
 	entries := max(0, info.Size()-recording.BusyHeaderBytes) / recording.BusyEntryBytes
 	l.offset = recording.BusyHeaderBytes + entries*recording.BusyEntryBytes
 	return true, nil
+}
+
+// nameless reports whether the log lost its name: its writer gave it up, or somebody removed it.
+func (l *busyLog) nameless() (bool, error) {
+	info, err := l.f.Stat()
+	if err != nil {
+		return false, fmt.Errorf("reading busy log: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0, nil
 }
 
 func (l *busyLog) close() error { return l.f.Close() }

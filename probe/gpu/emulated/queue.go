@@ -18,6 +18,7 @@ type device struct {
 	log      *busyLog
 	lockKey  string // of the log, in the kernel's table
 	lockSeen bool   // it was in the table once
+	nameless bool   // the log lost its name
 	interval uint64 // ns
 	first    uint64 // number of the first window: it begins at first·interval
 	window   uint64 // number of the next window to close
@@ -123,7 +124,24 @@ func (d *device) reject(s span) {
 	*last = span{min(last.from, s.from), max(last.to, s.to)}
 }
 
-var errShrunk = errors.New("the busy log became shorter")
+var (
+	errShrunk   = errors.New("the busy log became shorter")
+	errNameless = errors.New("the busy log was given up: what the device does from then on is not known")
+)
+
+// checkName doubts everything from a log's loss of its name on: what is not written any more is not idleness.
+func (d *device) checkName() error {
+	if d.nameless {
+		return errNameless
+	}
+	gone, err := d.log.nameless()
+	if err != nil || !gone {
+		return err
+	}
+	d.nameless = true
+	d.reject(span{d.begin(), math.MaxUint64})
+	return errNameless
+}
 
 // checkLength starts anew behind the end of a log that was cut.
 func (d *device) checkLength(now uint64) error {

@@ -261,6 +261,23 @@ func TestALogThatBecomesShorter(t *testing.T) {
 	}
 }
 
+func TestALogThatIsGivenUpIsNotIdle(t *testing.T) {
+	l := newLog(t, 0)
+	l.kernel(100*ms, 250*ms, 1)
+	s := l.open()
+	sample(t, s, 200*ms+lag)
+	os.Remove(l.path)
+	for i := range uint64(30) {
+		b := sample(t, s, (300+100*i)*ms+lag)
+		if len(b.Windows) != 1 || b.Windows[0].Flags&recording.GPUUntrusted == 0 || !math.IsNaN(float64(b.Windows[0].SM)) {
+			t.Fatalf("window %d: %+v", i, b.Windows)
+		}
+		if len(b.Failures) != 1 || b.Rejected > 1 {
+			t.Errorf("failures %v, rejected %d", b.Failures, b.Rejected)
+		}
+	}
+}
+
 func TestHeldIsKnownFromWorkOrTheLock(t *testing.T) {
 	l := newLog(t, 0)
 	l.kernel(100*ms, 110*ms, 1)

@@ -11,6 +11,7 @@
 package emulated
 
 import (
+	"errors"
 	"math"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -18,7 +19,7 @@ import (
 
 // sample reads what was appended up to now and closes the windows that ended by the horizon.
 func (d *device) sample(now, horizon uint64, locked locks, windows *[]recording.GPU) error {
-	cut := d.checkLength(now)
+	cut := errors.Join(d.checkLength(now), d.checkName())
 	for range maxWindows {
 		backlog, err := d.read(now)
 		if err != nil {

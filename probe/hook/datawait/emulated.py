@@ -17,7 +17,7 @@ import struct
 import sys
 import time
 from collections import deque
-from typing import Callable, ClassVar, Deque, Dict, Optional
+from typing import Callable, ClassVar, Deque, Dict, Optional, Tuple
 
 KERNEL, COPY = 1, 2
 NS = 1_000_000_000
@@ -141,14 +141,21 @@ class Event:
 
 
 class _Log:
-    """The busy log, one whole entry per append. A process that makes the same device again goes on in its log."""
+    """The busy log, one whole entry per append. A process that makes the same device again goes on in its log.
+
+    A log that cannot go on (a full disk, a script that closed every file) gives up its name: a reader sees that and
+    calls what follows unknown, where a log that merely stopped would say that the device is idle. The device goes on.
+    """
 
     opened: ClassVar[Dict[str, "_Log"]] = {}
 
-    def __init__(self, fd: int, entries: int) -> None:
+    def __init__(self, path: str, fd: int, entries: int) -> None:
+        self.path = path
         self.fd = fd
         self.entries = entries
         self.end = 0  # of the last entry this process wrote, ns
+        self._file = _identity(fd)
+        self._given_up = False
 
     @staticmethod
     def open(folder: Optional[str], index: int, uuid: str, now: int) -> "Optional[_Log]":
@@ -158,7 +165,10 @@ class _Log:
         path = os.path.join(os.path.realpath(folder), "gpu-%d.busy" % index)
         if path in _Log.opened:
             return _Log.opened[path]
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -170,27 +180,63 @@ class _Log:
         whole = 0
         if size < _header_bytes():
             os.truncate(fd, 0)
-            os.write(fd, _header.pack(b"DWBUSY1\n", 1, index, now, uuid.encode()))
         else:  # a restarted rank goes on where its predecessor died
             whole = (size - _header_bytes()) // _entry.size
             os.truncate(fd, _header_bytes() + whole * _entry.size)
-        log = _Log.opened[path] = _Log(fd, whole)
+        log = _Log.opened[path] = _Log(path, fd, whole)
+        if size < _header_bytes():
+            log._write(_header.pack(b"DWBUSY1\n", 1, index, now, uuid.encode()))
         return log
 
     def append(self, entry: bytes, end: int) -> None:
-        os.write(self.fd, entry)
+        self._write(entry)
         self.entries += 1
         self.end = end
+
+    def _write(self, whole: bytes) -> None:
+        if self._given_up:
+            return
+        try:
+            if self._own() and os.write(self.fd, whole) == len(whole):
+                return
+        except OSError:
+            pass
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        try:
+            info = os.lstat(self.path)
+            if (info.st_dev, info.st_ino) == self._file:
+                os.unlink(self.path)
+        except OSError:
+            pass
+
+    def _own(self) -> bool:
+        """Whether the descriptor is still the log's: a script that closes all may have a file of its own there."""
+        return _identity(self.fd) == self._file
+
+    def let_go(self) -> None:
+        try:
+            if self._own():
+                os.close(self.fd)
+        except OSError:
+            pass
 
 
 def _in_forked_child() -> None:
     """Lets go of the logs, and so of their locks: a worker that outlives its rank must not keep the next one out."""
     for log in _Log.opened.values():
-        os.close(log.fd)
+        log.let_go()
     _Log.opened = {}
 
 
 os.register_at_fork(after_in_child=_in_forked_child)
+
+
+def _identity(fd: int) -> Tuple[int, int]:
+    info = os.fstat(fd)
+    return info.st_dev, info.st_ino
 
 
 def _header_bytes() -> int:

@@ -132,6 +132,49 @@ def test_busy_log_says_what_ran_when(spool):
     ]
 
 
+@pytest.mark.parametrize("trouble", ["full", "short", "closed", "reused"])
+def test_a_log_that_cannot_go_on_gives_up_its_name_and_the_device_goes_on(spool, monkeypatch, trouble):
+    path = os.path.join(spool, "gpu-0.busy")
+    clock = Clock(now=0)
+    gpu = make(clock, spool)
+    gpu.launch(0.010)
+    write, fd = os.write, gpu._log.fd
+    own = os.path.join(spool, "checkpoint")
+
+    def short(fd, data):
+        if trouble == "short":
+            return write(fd, data[:7])
+        raise OSError(28, "No space left on device")
+
+    if trouble in ("full", "short"):
+        monkeypatch.setattr(os, "write", short)
+    elif trouble == "closed":
+        os.close(fd)
+    else:
+        theirs = os.open(own, os.O_WRONLY | os.O_CREAT)
+        os.dup2(theirs, fd)
+        os.close(theirs)
+    gpu.launch(0.005)
+    monkeypatch.undo()
+    gpu.launch(0.005)
+    assert not os.path.exists(path)
+    assert gpu.busy_seconds == 0 and gpu._end == 20 * MS
+    assert trouble != "reused" or os.path.getsize(own) == 0
+    if trouble != "closed":
+        os.close(fd)
+
+
+@pytest.mark.parametrize("trouble", ["missing", "full"])
+def test_a_device_needs_no_log(spool, monkeypatch, trouble):
+    def full(fd, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    gpu = make(Clock(now=0), os.path.join(spool, "gone") if trouble == "missing" else spool)
+    gpu.launch(0.010)
+    assert gpu._end == 10 * MS and os.listdir(spool) == []
+
+
 def test_one_process_per_device(spool):
     script = "import os; from datawait import emulated; g = emulated.Gpu(); print('made', flush=True); input()"
     environment = {"PYTHONPATH": HOOK, "DATAWAIT_BUSY_DIR": spool}
