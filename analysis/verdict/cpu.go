@@ -49,10 +49,10 @@ func (s *subject) coresWithEnough() float64 {
 func (s *subject) transformTitle(share float64) string {
 	work, of := phrase.Duration(s.l.Work), phrase.Percent(share)
 	if c, ok := s.p.Batch.Collate.Get(); ok && c >= 0.5*s.l.Build() {
-		return fmt.Sprintf("building a batch takes %s of CPU, most of it in collate (%s): %s of the step waits for data", work, phrase.Duration(c), of)
+		return fmt.Sprintf("building a batch takes %s of CPU, most of it in collate (%s): %s of the step is lost to it", work, phrase.Duration(c), of)
 	}
 	if s.l.Binding() == loader.ByCores {
-		return fmt.Sprintf("building a batch takes %s of CPU and keeps %s full: %s of the step waits for data", work, s.cores(), of)
+		return fmt.Sprintf("building a batch takes %s of CPU and keeps %s full: %s of the step is lost to it", work, s.cores(), of)
 	}
 	return fmt.Sprintf("building a batch takes %s of CPU, %s of a step even with %s full: %s of the step waits for it", work,
 		phrase.Duration(s.coresWithEnough()), s.cores(), of)
@@ -77,7 +77,7 @@ func cpuCapped(s *subject) opinion {
 		num("throttled_ratio", s.p.Host.Throttled, "ratio", byHost).num("runq_seconds_per_batch", s.p.Batch.RunQueue, "seconds", byBuilds).
 		est("cpu_seconds_per_batch", s.p.Batch.CPU, "seconds", byBuilds)
 	o := find(Verdict{
-		Title:      fmt.Sprintf("%s%s leaves the workers %.3g of %.3g cores, and builds fill them: %s of the step waits for data", s.small(), limit, cores, of, phrase.Percent(s.gain)),
+		Title:      fmt.Sprintf("%s%s leaves the workers %.3g of %.3g cores, and builds fill them: %s of the step is lost to it", s.small(), limit, cores, of, phrase.Percent(s.gain)),
 		Confidence: s.sure(0.95), Evidence: e,
 		FalsifiedBy: "a run without the limit whose step is no shorter",
 	}, s.gain)
@@ -114,7 +114,7 @@ func threadOversubscription(s *subject) opinion {
 		return drop(fmt.Sprintf("%d threads per worker are allowed, but workers hardly use more CPU than their building thread", threads))
 	}
 	return find(Verdict{
-		Title: fmt.Sprintf("each of %s runs %d threads on %s: they mostly wait for each other; %s of the step waits for data",
+		Title: fmt.Sprintf("each of %s runs %d threads on %s: they mostly wait for each other; %s of the step is lost to it",
 			phrase.Workers(s.l.Workers), threads, s.cores(), phrase.Percent(s.gain)),
 		Confidence: s.sure(0.85),
 		Evidence: s.build(s.wait()).value("threads_per_worker", float64(threads), "count", byHost).

@@ -49,7 +49,7 @@ func (s *subject) wait() evidence {
 		e = e.value("data_wait_share", s.share(w.Value), "ratio", bySteps)
 	}
 	if c, ok := s.p.Step.Cached.Get(); ok && c.Value > 0 {
-		e = e.value("ceiling", s.step/c.Value, "ratio", byTest)
+		e = e.value("ceiling", s.step/c.Value, "times", byTest)
 	}
 	return e.est("step_seconds", s.p.Step.Seconds, "seconds", bySteps)
 }

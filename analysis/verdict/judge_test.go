@@ -89,10 +89,10 @@ func TestTitles(t *testing.T) {
 		job  scenario.Job
 		want string
 	}{
-		{scenario.S01(), "The training process builds every batch itself: 67 % of the step waits for data"},
-		{scenario.S05(8), "Building a batch takes 48.0 ms of CPU and keeps both usable cores full: 54 % of the step waits for data"},
-		{scenario.S10(), "Building a batch takes 40.0 ms of CPU, most of it in collate (40.0 ms): 40 % of the step waits for data"},
-		{scenario.S09(2), "The workers' affinity leaves the workers 1 of 2 cores, and builds fill them: 41 % of the step waits for data"},
+		{scenario.S01(), "The training process builds every batch itself: 67 % of the step is lost to it"},
+		{scenario.S05(8), "Building a batch takes 48.0 ms of CPU and keeps both usable cores full: 54 % of the step is lost to it"},
+		{scenario.S10(), "Building a batch takes 40.0 ms of CPU, most of it in collate (40.0 ms): 40 % of the step is lost to it"},
+		{scenario.S09(2), "The workers' affinity leaves the workers 1 of 2 cores, and builds fill them: 41 % of the step is lost to it"},
 		{scenario.S14(), "Every epoch starts with 340 ms without a batch, most of it starting workers: 45 % of the wall time"},
 		{scenario.S26Marginal(), "The GPU sets the pace: a step takes 105 ms, 100 ms with its batches in memory; a faster loader wins 4 % at most"},
 	} {

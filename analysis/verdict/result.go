@@ -16,7 +16,7 @@ type Verdict struct {
 type Evidence struct {
 	Metric string  `json:"metric"`
 	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"` // ratio, seconds, cores, bytes, count
+	Unit   string  `json:"unit"` // ratio (0–1), times (how often one goes into the other), seconds, cores, bytes, count
 	Source string  `json:"source"`
 }
 

@@ -35,7 +35,7 @@ func storageLatency(s *subject) opinion {
 		base = 0.85
 	}
 	o := find(Verdict{
-		Title: fmt.Sprintf("%s%s: %s of the step waits for data", s.small(), title, phrase.Percent(s.gain)), Confidence: s.sure(base),
+		Title: fmt.Sprintf("%s%s: %s of the step is lost to it", s.small(), title, phrase.Percent(s.gain)), Confidence: s.sure(base),
 		Evidence:    s.reads(s.build(s.wait())),
 		FalsifiedBy: "the same files read from memory (tmpfs, a second pass over few of them) with builds no shorter",
 	}, s.gain)
@@ -67,7 +67,7 @@ func storageBandwidth(s *subject) opinion {
 		e = e.value("read_bytes_per_second", read/s.l.Shared, "bytes", byLaw)
 	}
 	return find(Verdict{
-		Title: fmt.Sprintf("%s%s queue for %s: a build waits %s in company and %s alone; %s of the step waits for data", s.small(),
+		Title: fmt.Sprintf("%s%s queue for %s: a build waits %s in company and %s alone; %s of the step is lost to it", s.small(),
 			phrase.Workers(s.l.Workers), what, phrase.Duration(company), phrase.Duration(alone), phrase.Percent(s.gain)),
 		Confidence: s.sure(base), Evidence: e,
 		FalsifiedBy: "a run with twice the workers whose step is clearly shorter",

@@ -39,9 +39,9 @@ func tooFewWorkers(s *subject) opinion {
 
 func (s *subject) fewTitle(enough int) string {
 	if s.l.Workers == 0 {
-		return fmt.Sprintf("the training process builds every batch itself: %s of the step waits for data", phrase.Percent(s.gain))
+		return fmt.Sprintf("the training process builds every batch itself: %s of the step is lost to it", phrase.Percent(s.gain))
 	}
-	return fmt.Sprintf("%s %s too few (%d would do): a batch takes %s to build and one is needed every %s; %s of the step waits for data",
+	return fmt.Sprintf("%s %s too few (%d would do): a batch takes %s to build and one is needed every %s; %s of the step is lost to it",
 		phrase.Workers(s.l.Workers), phrase.Verb(s.l.Workers, "is", "are"), enough, phrase.Duration(s.l.Build()),
 		phrase.Duration(s.l.Compute/s.l.Fetches), phrase.Percent(s.gain))
 }
