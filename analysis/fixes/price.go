@@ -77,10 +77,12 @@ func (j *job) savedShare(out priced, p proposal) stat.Estimate {
 	e := out.step
 	e.Value = share(out.after, out.step.Value)
 	e.Low, e.High = share(out.after, out.step.High), share(out.after, out.step.Low)
-	for _, c := range []func(*state){p.best, p.worst} {
-		if c != nil {
-			s := apply(j.now, c)
-			v := share(s, out.step.Value)
+	for _, end := range []struct {
+		change func(*state)
+		step   float64
+	}{{p.best, out.step.Low}, {p.worst, out.step.High}} { // the epoch start is as good or bad as the step
+		if end.change != nil {
+			v := share(apply(j.now, end.change), end.step)
 			e.Low, e.High = math.Min(e.Low, v), math.Max(e.High, v)
 		}
 	}

@@ -190,6 +190,25 @@ func TestGradeOfPredictions(t *testing.T) {
 	}
 }
 
+// TestReadingThatNobodySaw: a local cache certainly helps where reads were seen. Where a build only waits, for what is not known,
+// it may win nothing, and ranks behind one argument.
+func TestReadingThatNobodySaw(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files float64
+		sure  bool
+		first string
+	}{{"unseen", 0, false, MoreWorkers}, {"seen", 16, true, NVMeCache}} {
+		j := scenario.S02(1)
+		j.Files = c.files
+		r := Rank(loader.New(j.Parameters()))
+		f, _ := find(r, NVMeCache)
+		if low := f.Predicted.StepSavedShare.Or(zero).Low; low > 0 != c.sure || r.Fixes[0].ID != c.first {
+			t.Errorf("%s: a cache saves at least %.3f; first is %s", c.name, low, r.Fixes[0].ID)
+		}
+	}
+}
+
 // TestIDs: the catalogue uses names of the contract, each once.
 func TestIDs(t *testing.T) {
 	all := IDs()

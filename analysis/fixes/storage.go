@@ -33,8 +33,8 @@ func nvmeCache(j *job, s state) proposal {
 	left := math.Max(0, j.p.Batch.Read.Or(0)) / localRead
 	remains := 0.25
 	if !j.p.Batch.Reads() {
-		remains = 0.5
-		p.assumes[0] += ", although no file, request or byte was seen (interval: half of it)"
+		remains = 1 // it may as well be a lock, or another service
+		p.assumes[0] += ", although no file, request or byte was seen (interval: none of it)"
 	}
 	p.change = func(s *state) { s.readLocally(left) }
 	p.worst = func(s *state) { s.readLocally(math.Max(left, remains*s.law.Off)) }
