@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/datawait/datawait/report/plots"
@@ -20,7 +21,7 @@ import (
 var files embed.FS
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"rest": func(list []view.Fix, n int) int { return max(0, len(list)-n) }, "top": top, "top2": func(f []view.Finding) []view.Finding { return f[:min(2, len(f))] }, "term": term, "id": termID, "lines": lines, "upper": upper,
+	"rest": func(list []view.Fix, n int) int { return max(0, len(list)-n) }, "top": top, "marked": marked, "top2": func(f []view.Finding) []view.Finding { return f[:min(2, len(f))] }, "term": term, "id": termID, "lines": lines, "upper": upper,
 }).ParseFS(files, "page.html"))
 
 // content is what the template sees: the view, and its pictures.
@@ -66,6 +67,11 @@ func style() template.CSS {
 }
 
 func top(list []view.Fix, n int) []view.Fix { return list[:min(n, len(list))] }
+
+// marked reports whether a fix shown here bears the mark that a note explains.
+func marked(list []view.Fix) bool {
+	return slices.ContainsFunc(list, func(f view.Fix) bool { return f.Mark != "" })
+}
 
 // lines joins shell commands, one a line.
 func lines(list []string) string { return strings.Join(list, "\n") }

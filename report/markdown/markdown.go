@@ -75,9 +75,15 @@ func fixes(b *strings.Builder, v view.View) {
 			if f.To.Known {
 				change = f.From.Number + " → " + f.To.Number
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", f.Position, prose(f.Title), prose(change), prose(f.To.Span), prose(f.Wait.Text), prose(remark(f)))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", f.Position, prose(f.Title), prose(change), prose(f.To.Span+f.Mark), prose(f.Wait.Text), prose(f.Effort))
 		}
 		b.WriteByte('\n')
+		if len(v.Fixes.Notes) > 0 {
+			fmt.Fprintf(b, "%s.\n\n", prose(strings.Join(v.Fixes.Notes, " · ")))
+		}
+		if v.Fixes.Plan != "" {
+			fmt.Fprintf(b, "**One after the other:** %s\n\n", prose(v.Fixes.Plan))
+		}
 	}
 	var short []string
 	for _, s := range v.NoHelpIn {
@@ -100,13 +106,6 @@ func grade(f view.Fixes) string {
 		return ""
 	}
 	return " (grade " + f.Grade + ")"
-}
-
-func remark(f view.Fix) string {
-	if f.Remark != "" {
-		return f.Remark
-	}
-	return f.Effort
 }
 
 func gaps(b *strings.Builder, v view.View) {

@@ -63,13 +63,14 @@ func (p *page) fixes(v view.View) {
 		p.wrap(p.paint.none, "Fixes: ", "       ", v.Fixes.Words)
 	} else {
 		p.fixTable(v.Fixes)
+		p.blank()
 	}
 	var may []string
 	for _, u := range v.Unpriced {
 		may = append(may, u.Title)
 	}
-	p.wrap(p.paint.none, "Will not help: ", "               ", strings.Join(v.NoHelpIn, " · "))
-	p.wrap(p.paint.none, "May help, by how much this run cannot tell: ", "               ", strings.Join(may, " · "))
+	p.wrap(p.paint.none, "Will not help: ", hang, strings.Join(v.NoHelpIn, " · "))
+	p.wrap(p.paint.none, "May help, by how much this run cannot tell: ", hang, strings.Join(may, " · "))
 }
 
 func (p *page) fixTable(f view.Fixes) {
@@ -78,13 +79,15 @@ func (p *page) fixTable(f view.Fixes) {
 		if i == maxFixes {
 			break
 		}
-		rows = append(rows, []string{x.Position, x.Title, stepChange(x), x.Wait.Text, effort(x)})
-	}
-	if f.Plan.Label != "" {
-		rows = append(rows, []string{"", f.Plan.Label, f.Plan.From.Number + " → " + f.Plan.To.Number, "", f.Plan.Then})
+		rows = append(rows, []string{x.Position, x.Title, stepChange(x), x.Wait.Text, x.Effort})
 	}
 	p.table([]string{"", "Fixes, best first", stepHead(f), "wait", "effort"}, rows)
+	p.wrap(p.paint.faint, "     ", "     ", strings.Join(f.Notes, " · "))
+	p.wrap(p.paint.none, "One after the other: ", hang, f.Plan)
 }
+
+// hang is where a list goes on below the words that lead it.
+const hang = "     "
 
 func stepHead(f view.Fixes) string {
 	if f.Grade == "" {
@@ -101,19 +104,12 @@ func stepChange(x view.Fix) string {
 	if x.To.Span != "" {
 		s += " (" + x.To.Span + ")"
 	}
-	return s
-}
-
-func effort(x view.Fix) string {
-	if x.Remark != "" {
-		return x.Remark
-	}
-	return x.Effort
+	return s + x.Mark
 }
 
 // table writes rows under heads. Columns are as wide as their widest cell; the second and the last wrap.
 func (p *page) table(head []string, rows [][]string) {
-	const titleMax = 36
+	const titleMax = 38
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {
 		for i, c := range row {

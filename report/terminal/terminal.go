@@ -56,7 +56,7 @@ func (p *page) verdict(v view.View) {
 	for i, f := range v.Causes[:min(maxCauses, len(v.Causes))] {
 		head := "Why  "
 		if i > 0 {
-			head = "and  "
+			head = "And  "
 		}
 		p.wrap(p.paint.none, head, "     ", f.Short)
 	}
@@ -91,9 +91,15 @@ func (p *page) anatomy(a view.Anatomy, notes []string) {
 		}
 		parts = append(parts, s)
 	}
-	head := a.Name + ", " + a.Whole.Words()
-	if a.Whole.Span != "" {
+	head := a.Name
+	switch {
+	case !a.Whole.Known:
+		parts = append(parts, "length "+a.Whole.Words())
+	case a.Whole.Span != "":
+		head += ", " + a.Whole.Text
 		head += " (" + a.Whole.Span + ")"
+	default:
+		head += ", " + a.Whole.Text
 	}
 	pad := max(2, anatomyHead-columns(head))
 	p.wrap(p.paint.none, head+strings.Repeat(" ", pad), strings.Repeat(" ", anatomyHead), strings.Join(append(parts, notes...), " · "))

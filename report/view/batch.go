@@ -24,8 +24,15 @@ func batch(r *analysis.Result, l analysis.Loader) Anatomy {
 	if math.IsNaN(build.Value) || math.IsInf(build.Value, 0) {
 		build.Value = 0
 	}
-	st := scaleStyle(timeScales, build.Value)
-	a := Anatomy{Name: batchName(r, l), Whole: estimate(l.BuildSeconds, st), Unit: pick(timeScales, build.Value).suffix}
+	size := build.Value
+	if size <= 0 { // the parts may be known where the whole is not
+		size = max(0, l.OffCPUSeconds.Or(0), l.CPUSeconds.Or(0), l.RunQueueSeconds.Or(0))
+	}
+	if !finite(size) {
+		size = 0
+	}
+	st := scaleStyle(timeScales, size)
+	a := Anatomy{Name: batchName(r, l), Whole: estimate(l.BuildSeconds, st), Unit: pick(timeScales, size).suffix}
 	for _, p := range []struct {
 		id, name, note string
 		seconds        analysis.Ratio
@@ -50,6 +57,8 @@ func batchPart(id, name, note string, seconds analysis.Ratio, whole float64, st 
 	p.Text = st.number(q.Value, st.digits(q.Value))
 	if whole > 0 {
 		p.Share = known(q.Value/whole, percentStyle)
+	} else {
+		p.Text = q.Text // no whole beside it names the unit
 	}
 	return p
 }
@@ -98,7 +107,9 @@ func batchNotes(r *analysis.Result, l analysis.Loader) []string {
 func arguments(l analysis.Loader) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(l.Arguments)) {
-		parts = append(parts, name+"="+string(l.Arguments[name]))
+		if v := string(l.Arguments[name]); v != "null" { // a loader of another kind has no such argument
+			parts = append(parts, name+"="+v)
+		}
 	}
 	return cleanProse(strings.Join(parts, ", "))
 }

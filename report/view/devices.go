@@ -60,8 +60,13 @@ func gpuCells(g analysis.GPU, ok bool) []Cell {
 	return []Cell{
 		textCell(gpuName(g)), textCell(cleanName(g.Name)), textCell(sourceName(g)), textCell(cleanName(string(g.Grade))), cell(ratio(g.Coverage, st)),
 		cell(ratio(g.HeldRatio, st)), cell(ratio(g.ResidentRatio, st)), cell(estimate(g.SMActiveRatio, st)), cell(estimate(g.SMActiveComputing, st)),
-		cell(estimate(g.SMActiveWaiting, st)), cell(ratio(g.TensorActiveRatio, st)), textCell(cleanName(strings.Join(g.Holders, ", "))),
+		cell(estimate(g.SMActiveWaiting, st)), cell(ratio(g.TensorActiveRatio, st)), textCell(holders(g)),
 	}
+}
+
+// holders names the processes that have the GPU open.
+func holders(g analysis.GPU) string {
+	return cleanName(strings.ReplaceAll(strings.Join(g.Holders, ", "), " ", nbsp))
 }
 
 func gpuOf(gpus []analysis.GPU, uuid string) (analysis.GPU, bool) {

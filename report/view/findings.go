@@ -20,7 +20,7 @@ func findings(r *analysis.Result) []Finding {
 		}
 		f.Short = shortFinding(f)
 		for _, e := range v.Evidence {
-			f.Evidence = append(f.Evidence, Evidence{strings.ReplaceAll(cleanName(e.Metric), "_", " "), inUnit(e.Value, e.Unit), cleanName(e.Source)})
+			f.Evidence = append(f.Evidence, Evidence{metricName(e.Metric), inUnit(e.Value, e.Unit), cleanName(e.Source)})
 		}
 		out = append(out, f)
 	}
@@ -43,6 +43,21 @@ func shortFinding(f Finding) string {
 	return upper(strings.TrimSuffix(f.Title, ".")) + " (confidence " + f.Confidence.Text + ")."
 }
 
+// metricNames are the report's own words for the numbers behind findings.
+var metricNames = map[string]string{
+	"data_wait_share": "data wait, of a step", "ceiling": "faster with batches in memory", "step_seconds": "a step", "workers_enough": "workers that would do",
+	"build_seconds_per_batch": "build of a batch", "solo_build_seconds_per_batch": "build of a batch, undisturbed", "cpu_seconds_per_batch": "CPU per batch",
+	"off_cpu_seconds_per_batch": "off-CPU per batch", "solo_off_cpu_seconds_per_batch": "off-CPU per batch, undisturbed", "runq_seconds_per_batch": "run queue per batch",
+	"collate_seconds_per_batch": "collate per batch", "handoff_seconds_per_batch": "hand-off per batch",
+}
+
+func metricName(id string) string {
+	if s, ok := metricNames[id]; ok {
+		return s
+	}
+	return strings.ReplaceAll(cleanName(id), "_", " ")
+}
+
 // inUnit writes a number of evidence in its unit.
 func inUnit(x float64, name string) Quantity {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -52,6 +67,8 @@ func inUnit(x float64, name string) Quantity {
 	switch name {
 	case "ratio":
 		q.Text = percent(x)
+	case "times":
+		q.Text = timesStyle.text(x)
 	case "seconds":
 		q.Text = duration(x)
 	case "cores":

@@ -11,10 +11,11 @@ import (
 // Fixes are the changes worth making, best first.
 type Fixes struct {
 	Rows  []Fix
-	Plan  Plan
-	Unit  string // of the step times, "ms"
-	Grade string // of the predictions: that of the weakest
-	Words string // why there are none; "" where there are
+	Plan  string   // the best ones applied one after the other, as a sentence; "" for fewer than two
+	Notes []string // what a mark or a column of the table means
+	Unit  string   // of the step times, "ms"
+	Grade string   // of the predictions: that of the weakest
+	Words string   // why there are none; "" where there are
 }
 
 // Fix is one change and what it is expected to do.
@@ -33,17 +34,11 @@ type Fix struct {
 	How      string
 	Needs    string
 	Assumes  []string
-	Remark   string // "no meaningful difference" where the interval holds 0
+	Mark     string // " †" behind an interval that reaches no gain at all; "" elsewhere
 }
 
-// Plan is the greedy combination: fixes applied one after the other.
-type Plan struct {
-	Label string   // "1 then 3"
-	From  Quantity // step time before
-	To    Quantity // and after all of them
-	Then  string   // "then compute-bound"
-	Words string   // the same as a sentence, step by step
-}
+// mark stands behind the interval of a fix that may win nothing, and in front of the note that says so.
+const mark = "†"
 
 func fixes(r *analysis.Result) Fixes {
 	st, unitName := stepStyle(r)
@@ -63,7 +58,20 @@ func fixes(r *analysis.Result) Fixes {
 		return f
 	}
 	f.Plan = plan(r, list, st)
+	f.Notes = fixNotes(f.Rows)
 	return f
+}
+
+// fixNotes explains what the table of fixes does not say by itself.
+func fixNotes(rows []Fix) []string {
+	var notes []string
+	if slices.ContainsFunc(rows, func(f Fix) bool { return f.Mark != "" }) {
+		notes = append(notes, mark+" may also win nothing: its interval reaches today's step")
+	}
+	if slices.ContainsFunc(rows, func(f Fix) bool { return f.Epoch.Known && f.Wait.Known }) {
+		notes = append(notes, "wait: of a whole epoch, its start included")
+	}
+	return notes
 }
 
 // gpuHourStyle writes GPU-hours of a day with one decimal, so that a column of them aligns.
@@ -81,7 +89,7 @@ func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
 		f.Assumes = append(f.Assumes, sentence(a))
 	}
 	if s := f.Saved; s.Known && s.Range != "" && s.Low <= 0 && s.High >= 0 {
-		f.Remark = "no meaningful difference"
+		f.Mark = nbsp + mark
 	}
 	return f
 }
@@ -108,33 +116,40 @@ func seconds(m analysis.Ratio) Quantity {
 	return q
 }
 
-func plan(r *analysis.Result, list []analysis.Fix, st style) Plan {
+// plan says what the best fixes do one after the other: each is priced in what those before it leave.
+func plan(r *analysis.Result, list []analysis.Fix, st style) string {
 	if len(r.Plan) < 2 {
-		return Plan{}
+		return ""
 	}
-	out := Plan{From: estimate(r.Step.MeanSeconds, st)}
-	var labels, steps []string
-	before := out.From
+	var steps []string
+	before := estimate(r.Step.MeanSeconds, st)
 	for _, p := range r.Plan {
-		label, title := planNames(p.ID, list)
-		labels = append(labels, label)
-		out.To, out.Then = known(p.StepSeconds, st), then(p.BottleneckAfter)
-		steps = append(steps, title+" ("+joinNotes(before.Number+" → "+out.To.Text, out.Then)+")")
-		before = out.To
+		after := known(p.StepSeconds, st)
+		steps = append(steps, planTitle(p, list)+" ("+stepNote(before, after, p)+")")
+		before = after
 	}
-	out.Label = strings.Join(labels, " then ")
-	out.Words = upper(strings.Join(steps, ", then ")) + "."
-	return out
+	return strings.Join(steps, ", then ") + "."
 }
 
-// planNames gives the position of a fix in the table, or its title where it is not in it.
-func planNames(id string, list []analysis.Fix) (label, title string) {
+func stepNote(before, after Quantity, p analysis.PlanStep) string {
+	s := before.Number + " → " + after.Text
+	if limit := then(p.BottleneckAfter); limit != "" {
+		s += ", " + limit
+	}
+	return s
+}
+
+// planTitle names a step. After another fix it may read differently than in the table: "3 workers" for "7 workers".
+func planTitle(p analysis.PlanStep, list []analysis.Fix) string {
+	if p.Title != "" {
+		return Clean(p.Title, 2*nameRunes)
+	}
 	for _, x := range list {
-		if x.ID == id {
-			return count(x.Position), Clean(x.Title, 2*nameRunes)
+		if x.ID == p.ID {
+			return Clean(x.Title, 2*nameRunes)
 		}
 	}
-	return cleanName(id), cleanName(id)
+	return cleanName(p.ID)
 }
 
 // limits are the words for what binds a step; the ids are those of the loader model.
@@ -174,7 +189,7 @@ func inShort(all []NoHelp) []string {
 			continue // said with the first of its kind
 		}
 		if len(out) == mostInShort {
-			return append(out, fmt.Sprintf("and %d more, listed in the report", len(all)-said))
+			return append(out, fmt.Sprintf("and %d more", len(all)-said))
 		}
 		var titles []string
 		for _, m := range all {

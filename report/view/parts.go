@@ -31,9 +31,6 @@ type Part struct {
 // step is the mean step in steady state. Its parts are rounded so that the shown numbers add up to the shown whole.
 func step(r *analysis.Result) Anatomy {
 	a := Anatomy{Name: "A step"}
-	if r.Job.StepIs == "fetch" {
-		a.Name = "A fetch"
-	}
 	st, unitName := stepStyle(r)
 	a.Whole, a.Unit = estimate(r.Step.MeanSeconds, st), unitName
 	least := st.factor / math.Pow10(st.digits(a.Whole.Value)) / 2 // what would read as nothing is left out
@@ -46,7 +43,7 @@ func step(r *analysis.Result) Anatomy {
 	texts := apportion(values, a.Whole.Value, st)
 	for i, p := range parts {
 		q := known(p.Seconds, st)
-		part := Part{ID: cleanName(p.Name), Name: accountName(p.Name), Text: q.Text, Note: q.Why, Share: known(p.Share, percentStyle), Value: q.Value, Known: q.Known}
+		part := Part{ID: cleanName(p.Name), Name: partName(p.Name, parts), Text: q.Text, Note: q.Why, Share: known(p.Share, percentStyle), Value: q.Value, Known: q.Known}
 		if q.Known {
 			part.Text = texts[i]
 		}
@@ -54,6 +51,15 @@ func step(r *analysis.Result) Anatomy {
 	}
 	a.Notes = stepNotes(r)
 	return a
+}
+
+// partName names a part. Without a device clock only the wait is told apart: what is left is no riddle, it is the work.
+func partName(id string, parts []analysis.Part) string {
+	wait := func(p analysis.Part) bool { return p.Name == "data_wait" || p.Name == id }
+	if id == "unexplained" && len(parts) == 2 && wait(parts[0]) && wait(parts[1]) {
+		return "computing and all else"
+	}
+	return accountName(id)
 }
 
 // stepOrder puts what a fix can win back first.
@@ -67,6 +73,9 @@ func stepOrder(name string) int {
 
 func stepNotes(r *analysis.Result) []string {
 	var notes []string
+	if r.Job.StepIs == "fetch" {
+		notes = append(notes, "no optimizer step was seen, so that each fetch of a batch counts as a step")
+	}
 	if q := share(r.Step.HandoffShare); q.Known {
 		notes = append(notes, "hand-off "+q.Text+" of a step")
 	}

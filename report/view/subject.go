@@ -45,9 +45,7 @@ func extent(r *analysis.Result) string {
 
 func length(r *analysis.Result) string {
 	steps := "no step seen"
-	if n := r.Job.Steps; n > 0 && r.Job.StepIs == "fetch" {
-		steps = plural(n, "fetch|fetches") // a fetch stands for a step where no optimizer step was seen
-	} else if n > 0 {
+	if n := r.Job.Steps; n > 0 {
 		steps = plural(n, "step")
 	}
 	if wall := seconds(r.Job.WallSeconds); wall.Known {
@@ -72,7 +70,7 @@ func banners(r *analysis.Result) []Banner {
 	} else if reason, none := noSM(r); none {
 		add("unmeasured", "Not measured", "SM activity unknown: "+reason+".")
 	}
-	if reason, held := withheld(r); held {
+	if reason, held := withheld(r); held && !(len(r.Verdicts) > 0 && blind(r.Verdicts[0].ID)) { // nothing seen is nothing to predict from
 		add("withheld", "Predictions withheld", reason)
 	}
 	return out

@@ -16,9 +16,9 @@ func sure(r *analysis.Result) []string {
 
 func replayed(r *analysis.Result) string {
 	if q := share(r.Model.ReplayError); q.Known {
-		return "replayed within " + q.Text
+		return "the model is off by " + q.Text
 	}
-	return "not replayed"
+	return "no model fits this run"
 }
 
 // hookCost is what the hook added to a step, as a share of it; as a time where the step is unknown.
