@@ -15,6 +15,7 @@ type Notes struct {
 	HookErrors  []HookErrorNote
 	SaveGuards  []SaveGuardNote
 	Sums        []SumsNote
+	HookCosts   []HookCostNote
 	Lost        []LostNote
 	GPUs        []GPUNote
 	DeviceNames []DeviceNameNote
@@ -82,6 +83,12 @@ type SumsNote struct {
 	NoGrad     unit.Maybe[uint64] `json:"no_grad"`     // fetches
 	FirstBegin unit.Maybe[uint64] `json:"first_begin"` // ns
 	LastEnd    unit.Maybe[uint64] `json:"last_end"`    // ns
+}
+
+// HookCostNote is what the hook itself took of a training process, measured by the hook.
+type HookCostNote struct {
+	NS      uint64 `json:"ns"`      // in the fetches in which it looked
+	Fetches uint64 `json:"fetches"` // how many those are
 }
 
 // LostNote counts what a ring's reader came too late for.
@@ -169,6 +176,7 @@ func (ClockNote) noteName() string      { return "clock" }
 func (HookErrorNote) noteName() string  { return "hook-error" }
 func (SaveGuardNote) noteName() string  { return "save-guard" }
 func (SumsNote) noteName() string       { return "sums" }
+func (HookCostNote) noteName() string   { return "hook-cost" }
 func (LostNote) noteName() string       { return "lost" }
 func (GPUNote) noteName() string        { return "gpu" }
 func (DeviceNameNote) noteName() string { return "device-name" }

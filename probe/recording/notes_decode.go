@@ -34,6 +34,8 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.SaveGuards = appendNote(n.SaveGuards, fields, &n.Bad)
 	case "sums":
 		n.Sums = appendNote(n.Sums, fields, &n.Bad)
+	case "hook-cost":
+		n.HookCosts = appendNote(n.HookCosts, fields, &n.Bad)
 	case "lost":
 		n.Lost = appendNote(n.Lost, fields, &n.Bad)
 	case "gpu":

@@ -26,7 +26,7 @@ const (
 	maxCapacity = 1 << 22
 	maxHead     = 1 << 48
 
-	ringFixed = 128 // bytes of the header that hold fields
+	ringFixed = 144 // bytes of the header that hold fields
 )
 
 // RingName returns the file name of the ring of a process; startTicks is field 22 of /proc/pid/stat.
@@ -91,6 +91,8 @@ type RingHeader struct {
 	Fetches      uint64 // so far, all loaders
 	EpochLength  uint64 // batches of the training loader's current epoch; Unknown64 if not known
 	EpochBatch   uint64 // batch index in it
+	OwnTime      uint64 // ns the hook itself took in the fetches in which it looked
+	OwnLooks     uint64 // how many those are; 0 = not known
 }
 
 // Totals are the running sums of one loader. They count fetches that are neither nested, off-thread, cached nor
@@ -134,6 +136,7 @@ func ParseRingHeader(b []byte) (RingHeader, error) {
 		Monotonic: u64(64), Realtime: u64(72),
 		Step: u64(80), StepUnit: StepUnit(u32(88)), Parked: ParkState(u32(92)),
 		Block: u64(96), Fetches: u64(104), EpochLength: u64(112), EpochBatch: u64(120),
+		OwnTime: u64(128), OwnLooks: u64(136),
 	}
 	return h, h.check(u32(12), u32(16))
 }
@@ -150,6 +153,11 @@ func (h RingHeader) check(headerBytes, recordBytes uint32) error {
 		return fmt.Errorf("head at record %d: %w", h.Head, ErrNotRing)
 	}
 	return nil
+}
+
+// Cost returns what the hook says of its own time; ok is false where it did not look.
+func (h RingHeader) Cost() (note HookCostNote, ok bool) {
+	return HookCostNote{NS: h.OwnTime, Fetches: h.OwnLooks}, h.OwnLooks != 0 && h.OwnLooks != Unknown64 && h.OwnTime != Unknown64
 }
 
 // Encode returns the header's fields as they stand at the start of the file.
@@ -171,7 +179,7 @@ func (h RingHeader) Encode() []byte {
 	}{
 		{24, h.Head}, {32, h.NoteBytes}, {40, h.NotesDropped}, {48, h.HookErrors},
 		{64, h.Monotonic}, {72, h.Realtime}, {80, h.Step},
-		{96, h.Block}, {104, h.Fetches}, {112, h.EpochLength}, {120, h.EpochBatch},
+		{96, h.Block}, {104, h.Fetches}, {112, h.EpochLength}, {120, h.EpochBatch}, {128, h.OwnTime}, {136, h.OwnLooks},
 	} {
 		binary.LittleEndian.PutUint64(b[f.at:], f.v)
 	}

@@ -85,6 +85,9 @@ func (s *spool) addNotes(r *Ring, n *Notes) error {
 		return err
 	}
 	n.Sums = append(n.Sums, SumsOf(totals)...)
+	if cost, ok := h.Cost(); ok {
+		n.HookCosts = append(n.HookCosts, cost)
+	}
 	if lost := r.oldestSafe(h.Head, h.State != RingClosed) - 1; lost > 0 {
 		n.Lost = append(n.Lost, LostNote{Records: lost})
 	}

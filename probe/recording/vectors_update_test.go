@@ -19,7 +19,7 @@ func TestUpdateVectors(t *testing.T) {
 	for _, l := range recordLayouts {
 		v.Records = append(v.Records, l.vector(t, 7, false), l.vector(t, 0xfffffffe, true))
 	}
-	v.RingHeader = vectorOf(t, 128, ringHeaderFields(4, 6, uint64(len(ringNotes(ringNoteLines)))))
+	v.RingHeader = vectorOf(t, ringFixed, ringHeaderFields(4, 6, uint64(len(ringNotes(ringNoteLines)))))
 	v.Totals = vectorOf(t, 64, count("u64", "fetches", "wait", "between", "no_grad", "last_end", "batches", "first_begin"))
 	v.Ring = ringOf(t, v)
 	v.Control = vectorOf(t, 64, controlFields)
@@ -154,7 +154,8 @@ func ringHeaderFields(capacity, head, notes uint64) []vectorField {
 		{"notes_dropped", 40, "u64", 1}, {"hook_errors", 48, "u64", 2}, {"state", 56, "u32", 2}, {"hook", 60, "u32", 1},
 		{"monotonic", 64, "u64", 123456789000}, {"realtime", 72, "u64", uint64(1700000000123456789)}, {"step", 80, "u64", 17},
 		{"step_unit", 88, "u32", 1}, {"parked", 92, "u32", 2}, {"block", 96, "u64", 5}, {"fetches", 104, "u64", 18},
-		{"epoch_length", 112, "u64", nil}, {"epoch_batch", 120, "u64", 3}}
+		{"epoch_length", 112, "u64", nil}, {"epoch_batch", 120, "u64", 3},
+		{"own_time", 128, "u64", 90000}, {"own_looks", 136, "u64", 40}}
 }
 
 var controlFields = []vectorField{{"magic", 0, "text", "DWCTRL1\n"}, {"generation", 8, "u32", 2}, {"mode", 12, "u32", 1}, {"blocks", 16, "u32", 1},

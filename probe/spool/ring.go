@@ -177,6 +177,9 @@ func (d *Drainer) end(r *ring, totals [recording.RingTotalSlots]recording.Totals
 	for _, sums := range recording.SumsOf(totals) {
 		d.note(r, recording.EncodeNote(sums))
 	}
+	if cost, ok := r.header.Cost(); ok {
+		d.note(r, recording.EncodeNote(cost))
+	}
 	if r.header.Monotonic > r.paired {
 		d.note(r, recording.EncodeNote(recording.ClockNote{Monotonic: r.header.Monotonic, Realtime: r.header.Realtime}))
 	}

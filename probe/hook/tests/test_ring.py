@@ -56,7 +56,8 @@ def test_header_fields_lie_where_the_vectors_have_them(vectors, spool):
         "head": layout.Q_HEAD, "note_bytes": layout.Q_NOTE_BYTES, "notes_dropped": layout.Q_NOTES_LOST,
         "hook_errors": layout.Q_ERRORS, "monotonic": layout.Q_MONOTONIC, "realtime": layout.Q_REALTIME,
         "step": layout.Q_STEP, "block": layout.Q_BLOCKS, "fetches": layout.Q_FETCHES,
-        "epoch_length": layout.Q_LENGTH, "epoch_batch": layout.Q_BATCH,
+        "epoch_length": layout.Q_LENGTH, "epoch_batch": layout.Q_BATCH, "own_time": layout.Q_OWN_NS,
+        "own_looks": layout.Q_OWN_FETCHES,
     }  # fmt: skip
     ints = {"state": layout.I_STATE, "hook": layout.I_HOOK, "step_unit": layout.I_UNIT, "parked": layout.I_PARKED}
     for name, index in longs.items():
@@ -66,7 +67,7 @@ def test_header_fields_lie_where_the_vectors_have_them(vectors, spool):
         assert where[name]["at"] == 4 * index, name
         ring.ints[index] = value(where[name])
     struct.pack_into("<I", ring.map, 20, where["capacity"]["value"])
-    assert bytes(ring.map[:128]).hex() == vectors["ring_header"]["hex"]
+    assert bytes(ring.map[:144]).hex() == vectors["ring_header"]["hex"]
 
 
 def test_totals_match_their_vector(vectors, spool):
