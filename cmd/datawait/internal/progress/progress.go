@@ -14,7 +14,7 @@ import (
 // Status is what there is to tell at one moment. Ratios are 0–1; negative means not known.
 type Status struct {
 	Phase   string // "waiting for the first step"
-	Detail  string // of the phase, "live block, pair 2"; only for a live line
+	Detail  string // the phase at this moment, "testing live data, pair 2"; a live line says it instead
 	Elapsed time.Duration
 	Left    time.Duration // of the budget, negative = none
 	Ranks   int
@@ -73,7 +73,7 @@ func (l *Line) Clear() {
 func (s Status) text(live bool) string {
 	parts := []string{s.Phase}
 	if live && s.Detail != "" {
-		parts = append(parts, s.Detail)
+		parts[0] = s.Detail
 	}
 	if s.Steps > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", s.Steps))

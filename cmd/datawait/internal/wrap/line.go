@@ -51,10 +51,25 @@ func (c *conductor) describe(st *progress.Status) {
 	if d.Phase != plan.Testing && d.Phase != plan.Parking {
 		return
 	}
-	st.Phase, st.Detail = "testing on cached batches", "between blocks"
+	st.Phase, st.Detail = "testing on cached batches", "testing, between blocks"
 	for i, b := range d.Blocks {
 		if st.Steps >= b.First && st.Steps < b.End {
-			st.Detail = fmt.Sprintf("%v block, pair %d", b.Leg, i/2+1)
+			st.Detail = fmt.Sprintf("testing %s, pair %d", legWords(fmt.Sprint(b.Leg)), i/2+1)
 		}
 	}
+}
+
+// legWords says what a leg feeds the training with, in the words of the report.
+func legWords(leg string) string {
+	switch leg {
+	case "live":
+		return "live data"
+	case "host-cached":
+		return "batches in memory"
+	case "host-cached-busy":
+		return "batches in memory, loader busy"
+	case "device-cached":
+		return "batches on the GPU"
+	}
+	return leg
 }
