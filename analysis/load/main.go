@@ -175,6 +175,7 @@ func (r *Rank) note(n *recording.Notes) {
 	r.Notes.HookErrors = append(r.Notes.HookErrors, n.HookErrors...)
 	r.Notes.SaveGuards = append(r.Notes.SaveGuards, n.SaveGuards...)
 	r.Notes.Sums = append(r.Notes.Sums, n.Sums...)
+	r.Notes.HookCosts = append(r.Notes.HookCosts, n.HookCosts...)
 	r.Notes.Devices = append(r.Notes.Devices, n.Devices...)
 	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
 	for _, l := range n.Lost {

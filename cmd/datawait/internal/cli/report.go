@@ -50,7 +50,7 @@ func newReport(s Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.format, "format", reports.DefaultList, "forms, a `list` of terminal, html, md, json, png")
-	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form, or folder for the files")
+	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form (- for stdout), or folder for the files")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
 	return cmd
 }
@@ -63,6 +63,12 @@ func (f reportFlags) run(s Streams, dir string) error {
 	formats, err := reports.Parse(f.format)
 	if err != nil {
 		return usage("`datawait report --help` has examples", "--format: %w", err)
+	}
+	if f.out == "-" {
+		if len(formats) != 1 {
+			return usage("ask for one with --format", "%d forms do not fit on stdout together", len(formats))
+		}
+		f.out = ""
 	}
 	result, opened, err := reports.Analyse(dir, Version)
 	if err != nil {
