@@ -34,6 +34,8 @@ var scenarios = []scenario{
 		verdict: []string{"too-few-workers"}, fix: []string{"more-workers"}, also: wantWorkers(3)},
 	{name: "S02 W=4", script: "s02_few_workers.py", arguments: []string{"--workers", "4"},
 		verdict: []string{"compute-bound", "healthy"}, fix: []string{""}},
+	{name: "S02 W=16", script: "s02_few_workers.py", arguments: []string{"--workers", "16"},
+		verdict: []string{"compute-bound", "healthy"}, fix: []string{"", "fewer-workers"}},
 	{name: "S03", script: "s03_shared_bandwidth.py",
 		verdict: []string{"storage-bandwidth"}, fix: []string{"nvme-cache", "parallel-filesystem", "preprocess-once"},
 		never: []string{"more-workers", "prefetch-factor"}},
