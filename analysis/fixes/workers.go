@@ -33,7 +33,7 @@ func moreWorkers(j *job, s state) proposal {
 	p.how = withArguments(j, func(a *arguments) { a.workers = target })
 	p.needs = j.workerMemory(target)
 	if target < enough {
-		p.assumes = append(p.assumes, fmt.Sprintf("%d workers would be enough; more than 4 per usable core are not proposed", enough))
+		p.assumes = append(p.assumes, fmt.Sprintf("%d workers would be enough; more than 4 for each core that is free are not proposed", enough))
 	}
 	if !j.model.Known.Shared && l.Off > 0 {
 		p.assumes = append(p.assumes, "what the workers wait for serves several of them as fast as one (not measured: the interval reaches to the other case)")

@@ -19,7 +19,8 @@ func cpuTransform(s *subject) opinion {
 	case !s.m.Known.Split:
 		return drop("the CPU time of builds was not seen")
 	case !s.onCPU():
-		return drop(fmt.Sprintf("builds wait rather than compute: %s of %s off the CPU", phrase.Duration(s.l.Off), phrase.Duration(s.l.Build())))
+		off, whole := s.measured()
+		return drop(fmt.Sprintf("builds wait rather than compute: %s of %s off the CPU", phrase.Duration(off), phrase.Duration(whole)))
 	case b == loader.ByShared:
 		return drop("a shared resource binds before the CPU does")
 	}

@@ -20,15 +20,17 @@ func storageLatency(s *subject) opinion {
 	reads := max(s.p.Batch.Files.Or(0), s.p.Batch.Requests.Or(0))
 	switch b := s.l.Binding(); {
 	case !s.offCPU():
-		return drop(fmt.Sprintf("builds compute rather than wait: %s of %s off the CPU", phrase.Duration(s.l.Off), phrase.Duration(s.l.Build())))
+		off, whole := s.measured()
+		return drop(fmt.Sprintf("builds compute rather than wait: %s of %s off the CPU", phrase.Duration(off), phrase.Duration(whole)))
 	case b != loader.ByWorkers && s.l.Workers > 0:
 		return opinion{}
 	case enough <= s.l.WorkerLimit() && reads < manyReads:
 		return drop(fmt.Sprintf("%s hide the waiting, and no crowd of small reads was seen", phrase.Workers(enough)))
 	}
-	title := fmt.Sprintf("a build waits %s of %s", phrase.Duration(s.l.Off), phrase.Duration(s.l.Build()))
+	off, whole := s.measured()
+	title := fmt.Sprintf("a build waits %s of %s", phrase.Duration(off), phrase.Duration(whole))
 	if reads >= manyReads {
-		title += fmt.Sprintf(", for %.0f reads of %s each", reads, phrase.Duration(s.l.Off/reads))
+		title += fmt.Sprintf(", for %.0f reads of %s each", reads, phrase.Duration(off/reads))
 	}
 	base := 0.6
 	if s.p.Batch.Reads() {
@@ -43,6 +45,17 @@ func storageLatency(s *subject) opinion {
 		o.weight *= 0.99 // beside too few workers, which one argument removes
 	}
 	return o
+}
+
+// measured is the off-CPU time of a build and the whole of it, as they were seen: the numbers of the evidence, which those of
+// the law need not equal. The law's stand in where a build was not seen from both sides.
+func (s *subject) measured() (off, whole float64) {
+	o, okOff := s.p.Batch.OffCPU.Get()
+	w, okWall := s.p.Batch.Wall.Get()
+	if !okOff || !okWall || o.Value > w.Value {
+		return s.l.Off, s.l.Build()
+	}
+	return o.Value, w.Value
 }
 
 // storageBandwidth: builds take longer in company, outside the CPU, and deliver at the rate of one alone (F28, F30; scenario S03).

@@ -25,7 +25,7 @@ func tooFewWorkers(s *subject) opinion {
 	case b != loader.ByWorkers && s.l.Workers > 0:
 		return drop(fmt.Sprintf("%s build a step's batches in %s", phrase.Workers(s.l.Workers), phrase.Duration(s.t.Workers)))
 	case enough > limit:
-		return drop(fmt.Sprintf("%d workers would be needed, more than 4 per usable core", enough))
+		return drop(fmt.Sprintf("%d workers would be needed, more than 4 for each core that is free", enough))
 	case !s.offCPU() && !s.spareCores():
 		return drop(fmt.Sprintf("the CPU time of builds takes %s of a step of %s: the cores have no room for another", phrase.Duration(s.t.Cores), phrase.Duration(s.step)))
 	}

@@ -41,7 +41,7 @@ func gpuColumns() []Column {
 
 func rankCells(k analysis.Rank, step style) []Cell {
 	return []Cell{
-		textCell(rankName(k)), textCell(cleanName(k.Host)), textCell(cleanName(k.Ended)), textCell(count(k.Steps)), cell(ratio(k.MeanStepSeconds, step)),
+		textCell(rankName(k)), textCell(cleanName(k.Host)), textCell(endedWords(k.Ended)), textCell(count(k.Steps)), cell(ratio(k.MeanStepSeconds, step)),
 		cell(ratio(k.DataWaitShare, columnPercentStyle)), cell(ratio(k.ExposedWaitShare, columnPercentStyle)), cell(cores(k.MainCPUCores)),
 	}
 }
@@ -58,15 +58,23 @@ func gpuCells(g analysis.GPU, ok bool) []Cell {
 	}
 	st := columnPercentStyle
 	return []Cell{
-		textCell(gpuName(g)), textCell(cleanName(g.Name)), textCell(sourceName(g)), textCell(cleanName(string(g.Grade))), cell(ratio(g.Coverage, st)),
+		textCell(gpuName(g)), textCell(deviceName(g)), textCell(sourceName(g)), textCell(cleanName(string(g.Grade))), cell(ratio(g.Coverage, st)),
 		cell(ratio(g.HeldRatio, st)), cell(ratio(g.ResidentRatio, st)), cell(estimate(g.SMActiveRatio, st)), cell(estimate(g.SMActiveComputing, st)),
 		cell(estimate(g.SMActiveWaiting, st)), cell(ratio(g.TensorActiveRatio, st)), textCell(holders(g)),
 	}
 }
 
+// endedWords says how a process came to its end.
+func endedWords(how string) string {
+	if how == "parked" { // it stood still after the test until datawait ended it
+		return "after the test"
+	}
+	return cleanName(how)
+}
+
 // holders names the processes that have the GPU open.
 func holders(g analysis.GPU) string {
-	return cleanName(strings.ReplaceAll(strings.Join(g.Holders, ", "), " ", nbsp))
+	return strings.ReplaceAll(cleanName(strings.Join(g.Holders, ", ")), " ", nbsp)
 }
 
 func gpuOf(gpus []analysis.GPU, uuid string) (analysis.GPU, bool) {
@@ -127,6 +135,14 @@ func shortUUID(s string) string {
 		return cleanName(head + "-" + tail[:8])
 	}
 	return cleanName(s)
+}
+
+// deviceName is the model of a GPU; the emulated one has none beyond its source.
+func deviceName(g analysis.GPU) string {
+	if s := cleanName(g.Name); s != sourceName(g) {
+		return s
+	}
+	return ""
 }
 
 func sourceName(g analysis.GPU) string {
