@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/datawait/datawait/analysis/internal/simulate"
@@ -274,6 +275,33 @@ func TestTotalsOnly(t *testing.T) {
 	}
 	if r.Quality.Damage.Lost != 4000 {
 		t.Errorf("lost %d", r.Quality.Damage.Lost)
+	}
+}
+
+// holed is a recording of which something could not be read.
+type holed struct {
+	*recording.Memory
+	damage recording.Damage
+}
+
+func (d holed) Damage() recording.Damage { return d.damage }
+
+// TestEveryKindOfDamageIsTold: no count of a reader is lost on the way to the report.
+func TestEveryKindOfDamageIsTold(t *testing.T) {
+	for i := range reflect.TypeFor[recording.Damage]().NumField() {
+		x := newTape(t)
+		x.rank(7, 0)
+		d := holed{Memory: x.Memory}
+		field := reflect.ValueOf(&d.damage).Elem()
+		name := field.Type().Field(i).Name
+		field.Field(i).SetUint(3)
+		r, err := Run([]recording.Reader{d}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Quality.Damage == (DamageReport{}) && name != "UnknownNotes" { // a later version's, and nothing of ours
+			t.Errorf("%s: told as no damage", name)
+		}
 	}
 }
 

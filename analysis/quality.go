@@ -22,7 +22,9 @@ func (r *run) quality() {
 
 func (r *run) damage(q *Quality) {
 	d := r.job.Damage
-	q.Damage = DamageReport{TornTails: int(d.TornTails), BadFrames: int(d.BadFrames), UnknownKinds: d.UnknownKinds, Torn: d.Torn, Lost: d.Lost}
+	q.Damage = DamageReport{BadFiles: d.BadFiles, TornTails: int(d.TornTails), BadFrames: int(d.BadFrames + d.UnknownFrames),
+		Undeclared: d.Undeclared, LostNotes: d.BadNotes + d.DroppedNotes, UnknownKinds: d.UnknownKinds, Torn: d.Torn, Lost: d.Lost,
+		Contradicted: uint64(r.job.Bad)}
 	for _, n := range r.job.Nodes {
 		if n.Manifest.Format != "" && !n.Manifest.EndedAt.IsKnown() {
 			q.Damage.Unfinished = true

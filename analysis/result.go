@@ -253,12 +253,16 @@ type OwnCost struct {
 
 // DamageReport counts what could not be read.
 type DamageReport struct {
+	BadFiles     uint64 `json:"unreadable_files"` // rings and segments that could not be understood at all
 	TornTails    int    `json:"torn_tails"`
 	BadFrames    int    `json:"bad_frames"`
+	Undeclared   uint64 `json:"undeclared"` // records and notes of a stream whose declaration is missing
+	LostNotes    uint64 `json:"lost_notes"`
 	UnknownKinds uint64 `json:"unknown_kinds"`
 	Torn         uint64 `json:"torn_records"`
 	Lost         uint64 `json:"lost_records"`
-	Unfinished   bool   `json:"unfinished"` // the agent did not finish the recording
+	Contradicted uint64 `json:"contradictory_records"` // left out because they contradict themselves
+	Unfinished   bool   `json:"unfinished"`            // the agent did not finish the recording
 }
 
 // Timeline is the run over time, for pictures. Times are seconds since the first observation.

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"strings"
+
 	"github.com/datawait/datawait/analysis"
 )
 
@@ -101,15 +103,44 @@ func ended(r *analysis.Result) string {
 	return s + ". Observed by datawait " + orWords(cleanName(r.Version), "of an unknown version") + "."
 }
 
+// damage lists the counts that are not 0.
 func damage(d analysis.DamageReport) string {
-	n := uint64(d.TornTails) + uint64(d.BadFrames) + d.UnknownKinds + d.Torn + d.Lost
-	if n == 0 && !d.Unfinished {
+	var parts []string
+	for _, c := range []struct {
+		n    uint64
+		what string
+		more string
+	}{
+		{d.BadFiles, "unreadable file", ""}, {uint64(d.TornTails), "torn tail", ""}, {uint64(d.BadFrames), "bad frame", ""},
+		{d.Undeclared, "record", " of undeclared processes"}, {d.LostNotes, "lost note", ""}, {d.UnknownKinds, "record", " of unknown kind"},
+		{d.Torn, "torn record", ""}, {d.Lost, "lost record", ""}, {d.Contradicted, "record", " left out because of contradictions"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, plural64(c.n, c.what)+c.more)
+		}
+	}
+	if len(parts) == 0 && !d.Unfinished {
 		return "None: everything recorded could be read."
 	}
-	s := plural64(uint64(d.TornTails), "torn tail") + ", " + plural64(uint64(d.BadFrames), "bad frame") + ", " + plural64(d.UnknownKinds, "record") + " of unknown kind, " +
-		plural64(d.Torn, "torn record") + ", " + plural64(d.Lost, "lost record") + "."
+	s := ""
+	if len(parts) > 0 {
+		s = upper(strings.Join(parts, ", ")) + "."
+	}
 	if d.Unfinished {
-		s += " The recording was not finished."
+		s = strings.TrimSpace(s + " The recording was not finished.")
 	}
 	return s
+}
+
+// unread says what of the recording could not be read, "" where nothing of weight is missing. A torn tail is the normal end
+// of a recording that was cut short, which is said already.
+func unread(d analysis.DamageReport) string {
+	if d.Unfinished {
+		d.TornTails = 0
+	}
+	d = analysis.DamageReport{BadFiles: d.BadFiles, TornTails: d.TornTails, BadFrames: d.BadFrames, Undeclared: d.Undeclared}
+	if d == (analysis.DamageReport{}) {
+		return ""
+	}
+	return damage(d) + " What stood there is missing from every number."
 }

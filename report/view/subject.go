@@ -54,7 +54,7 @@ func length(r *analysis.Result) string {
 	return steps + ", length of the run unknown"
 }
 
-// banners are what a reader must know before any number: an emulated device, a recording cut short, predictions withheld,
+// banners are what a reader must know before any number: an emulated device, a recording cut short or damaged, predictions withheld,
 // counters that contradict themselves, a GPU nobody measured.
 func banners(r *analysis.Result) []Banner {
 	var out []Banner
@@ -64,6 +64,9 @@ func banners(r *analysis.Result) []Banner {
 	}
 	if r.Quality.Damage.Unfinished {
 		add("unfinished", "Cut short", "The recording ends before the run did: the agent was stopped or killed. Everything up to there is counted, nothing after it.")
+	}
+	if text := unread(r.Quality.Damage); text != "" {
+		add("damaged", "Damaged", text)
 	}
 	if reason, bad := untrusted(r); bad {
 		add("untrusted", "Counters not trusted", upper(reason))

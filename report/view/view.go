@@ -55,7 +55,7 @@ type Phrase struct {
 
 // Banner is a warning above the verdict.
 type Banner struct {
-	Kind string // emulated, unmeasured, withheld, unfinished or untrusted
+	Kind string // emulated, unmeasured, withheld, unfinished, damaged or untrusted
 	Lead string // two or three words
 	Text string // one sentence
 }

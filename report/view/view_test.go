@@ -1,6 +1,7 @@
 package view
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -119,5 +120,39 @@ func TestTidy(t *testing.T) {
 	}
 	if got := long.tidy(); len(got.Rows) != maxRows || len(got.Notes) != 1 {
 		t.Errorf("a long table: %d rows, notes %v", len(got.Rows), got.Notes)
+	}
+}
+
+// Whatever could not be read is told; what leaves a hole in the numbers already on the first screen.
+func TestDamageIsTold(t *testing.T) {
+	for i := range reflect.TypeFor[analysis.DamageReport]().NumField() {
+		var r analysis.Result
+		field := reflect.ValueOf(&r.Quality.Damage).Elem().Field(i)
+		switch field.Kind() {
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Int:
+			field.SetInt(3)
+		default:
+			field.SetUint(3)
+		}
+		name := reflect.TypeFor[analysis.DamageReport]().Field(i).Name
+		if text := damage(r.Quality.Damage); strings.HasPrefix(text, "None") || name != "Unfinished" && !strings.Contains(text, "3") {
+			t.Errorf("%s: %q", name, text)
+		}
+		banner := ""
+		for _, b := range banners(&r) {
+			banner += b.Kind + " "
+		}
+		hole := name == "BadFiles" || name == "BadFrames" || name == "Undeclared" || name == "TornTails"
+		if hole != strings.Contains(banner, "damaged") {
+			t.Errorf("%s: banners %q", name, banner)
+		}
+	}
+	if text := damage(analysis.DamageReport{TornTails: 1, Lost: 37, Unfinished: true}); spaced(text) != "1_torn tail, 37_lost records. The recording was not finished." {
+		t.Errorf("got %q", text)
+	}
+	if text := unread(analysis.DamageReport{TornTails: 1, Unfinished: true}); text != "" {
+		t.Errorf("a recording cut short: %q", text)
 	}
 }
