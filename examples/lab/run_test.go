@@ -11,44 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/datawait/datawait/examples/internal/trial"
 	"github.com/datawait/datawait/probe/recording"
 )
 
 // budget is the --duration of one scenario.
 const budget = "24s"
 
-// binary is built once for all scenarios.
-var binary string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "datawait-lab-")
-	if err == nil {
-		binary = filepath.Join(dir, "datawait")
-		var output []byte
-		if output, err = exec.Command("go", "build", "-o", binary, "../../cmd/datawait").CombinedOutput(); err != nil {
-			err = fmt.Errorf("%w\n%s", err, output)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "building datawait:", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// python returns a Python with PyTorch. None is a failure: without it nothing here is tested.
-func python(t *testing.T) string {
-	t.Helper()
-	for _, p := range []string{os.Getenv("DATAWAIT_PYTHON"), "python3", "/usr/bin/python3"} {
-		if p != "" && exec.Command(p, "-c", "import torch").Run() == nil {
-			return p
-		}
-	}
-	t.Fatal("no Python with PyTorch here; `make setup` installs one")
-	return ""
-}
+func TestMain(m *testing.M) { os.Exit(trial.Main(m)) }
 
 // run is one diagnosed scenario.
 type run struct {
@@ -125,9 +95,9 @@ func diagnose(t *testing.T, s scenario) run {
 	dir := t.TempDir()
 	out, own := filepath.Join(dir, "out"), filepath.Join(dir, "truth")
 	arguments := []string{"diagnose", "--gpu", "emulated", "--throwaway", "--duration", budget, "--out", out, "--",
-		python(t), s.script, "--truth", own}
+		trial.Python(t, "torch"), s.script, "--truth", own}
 	var stdout, stderr bytes.Buffer
-	command := exec.Command(binary, append(arguments, s.arguments...)...)
+	command := exec.Command(trial.Binary, append(arguments, s.arguments...)...)
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
 		t.Fatalf("datawait diagnose: %v\n%s\n%s", err, stdout.String(), stderr.String())

@@ -3,44 +3,15 @@ package retail
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/datawait/datawait/examples/internal/trial"
 )
 
-var binary string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "datawait-retail-")
-	if err == nil {
-		binary = filepath.Join(dir, "datawait")
-		var output []byte
-		if output, err = exec.Command("go", "build", "-o", binary, "../../cmd/datawait").CombinedOutput(); err != nil {
-			err = fmt.Errorf("%w\n%s", err, output)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "building datawait:", err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// python returns a Python that has these modules. None is a failure: the example would go untested.
-func python(t *testing.T, modules string) string {
-	t.Helper()
-	for _, p := range []string{os.Getenv("DATAWAIT_PYTHON"), "python3", "/usr/bin/python3"} {
-		if p != "" && exec.Command(p, "-c", "import "+modules).Run() == nil {
-			return p
-		}
-	}
-	t.Fatalf("no Python with %s here; `make setup` installs one", modules)
-	return ""
-}
+func TestMain(m *testing.M) { os.Exit(trial.Main(m)) }
 
 type estimate struct {
 	Value float64 `json:"value"`
@@ -94,14 +65,14 @@ func TestDemoTellsTheStory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains for two minutes; not run with -short")
 	}
-	t.Run("without PyTorch", func(t *testing.T) { tellsTheStory(t, "watch", "--torch", "off", "--python", python(t, "sys")) })
-	t.Run("PyTorch and JPEG", func(t *testing.T) { tellsTheStory(t, "torch", "--python", python(t, "torch, PIL")) })
+	t.Run("without PyTorch", func(t *testing.T) { tellsTheStory(t, "watch", "--torch", "off", "--python", trial.Python(t, "sys")) })
+	t.Run("PyTorch and JPEG", func(t *testing.T) { tellsTheStory(t, "torch", "--python", trial.Python(t, "torch, PIL")) })
 }
 
 func tellsTheStory(t *testing.T, kind string, flags ...string) {
 	out := filepath.Join(t.TempDir(), "out")
 	var stdout, stderr bytes.Buffer
-	command := exec.Command(binary, append([]string{"demo", "--out", out}, flags...)...)
+	command := exec.Command(trial.Binary, append([]string{"demo", "--out", out}, flags...)...)
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
 		t.Fatalf("datawait demo: %v\n%s", err, stderr.String())
@@ -146,7 +117,7 @@ for mode in (0, 1, 6, 9):
     assert images.decode_png(out.getvalue()) == (31, 17, picture.tobytes()), mode
 print("ok")
 `
-	output, err := exec.Command(python(t, "PIL"), "-c", script).CombinedOutput()
+	output, err := exec.Command(trial.Python(t, "PIL"), "-c", script).CombinedOutput()
 	if err != nil || string(output) != "ok\n" {
 		t.Errorf("%v\n%s", err, output)
 	}
