@@ -41,8 +41,9 @@ func (s *subject) fewTitle(enough int) string {
 	if s.l.Workers == 0 {
 		return fmt.Sprintf("the training process builds every batch itself: %s of the step is lost to it", phrase.Percent(s.gain))
 	}
+	_, build := s.measured()
 	return fmt.Sprintf("%s %s too few (%d would do): a batch takes %s to build and one is needed every %s; %s of the step is lost to it",
-		phrase.Workers(s.l.Workers), phrase.Verb(s.l.Workers, "is", "are"), enough, phrase.Duration(s.l.Build()),
+		phrase.Workers(s.l.Workers), phrase.Verb(s.l.Workers, "is", "are"), enough, phrase.Duration(build),
 		phrase.Duration(s.l.Compute/s.l.Fetches), phrase.Percent(s.gain))
 }
 

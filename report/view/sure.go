@@ -15,7 +15,10 @@ func sure(r *analysis.Result) []string {
 }
 
 func replayed(r *analysis.Result) string {
-	if q := share(r.Model.ReplayError); q.Known {
+	switch q := share(r.Model.ReplayError); {
+	case q.Known && q.Value == 0: // a build that was held up by just what its steps allow; nothing is that exact
+		return "the model agrees with this run"
+	case q.Known:
 		return "the model is off by " + q.Text
 	}
 	return "no model fits this run"
