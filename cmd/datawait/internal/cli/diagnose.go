@@ -59,7 +59,7 @@ func newDiagnose(s Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&duration, "duration", wrap.DefaultDuration, "budget of the run, start and report included")
 	cmd.Flags().Uint64Var(&steps, "steps", 0, "end the run after so many steps at the latest (0 = only --duration counts)")
 	cmd.Flags().BoolVar(&throwaway, "throwaway", false, "the run may be ended, also without a terminal or under a scheduler")
-	cmd.Flags().StringVar(&legs, "legs", "host-cached,host-cached-busy,device-cached", "cached legs of the test, the most important first")
+	cmd.Flags().StringVar(&legs, "legs", "host-cached,host-cached-busy,device-cached", "what the test feeds in place of live data, the most important first; reread is another")
 	return cmd
 }
 

@@ -2,6 +2,8 @@ package demo
 
 import (
 	"bytes"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +44,24 @@ Reports: out/before/report.html and out/after/report.html
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// The README shows the comparison: its lines must be those that are printed.
+func TestReadmeShowsTheComparison(t *testing.T) {
+	readme, err := os.ReadFile("../../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := compare(&b, sampleRun(0, 0, 0, 0, 0, 0, 0), sampleRun(0, 0, 0, 0, 0, 0, 0), repair{}, "out"); err != nil {
+		t.Fatal(err)
+	}
+	printed, _, _ := strings.Cut(b.String(), "\n\n")
+	for line := range strings.Lines(printed) {
+		if label, _, ok := strings.Cut(line, "   "); ok && !bytes.Contains(readme, []byte("    "+label)) {
+			t.Errorf("the README lacks the line %q", label)
+		}
 	}
 }
 
