@@ -84,7 +84,7 @@ func augmentOnGPU(j *job, s state) proposal {
 		title: "augment on the GPU, a batch at a time", effort: rewrite,
 		how:     "move random augmentation from the dataset to the training step (kornia, torchvision.transforms.v2 on CUDA tensors, DALI)",
 		needs:   "GPU memory for a batch before and after; other random numbers than before",
-		assumes: []string{"half of the CPU time before collate is augmentation (interval: a fifth to four fifths), and the step's own work grows by 12 % (F36)"},
+		assumes: []string{"half of the CPU time before collate is augmentation (interval: a fifth to four fifths), and the step's own work grows by 12 %"}, // F36,
 		change:  move(0.5), best: move(0.8), worst: move(0.2),
 	}
 }

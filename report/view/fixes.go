@@ -69,7 +69,7 @@ func fixNotes(rows []Fix) []string {
 		notes = append(notes, mark+" may also win nothing: its interval reaches today's step")
 	}
 	if slices.ContainsFunc(rows, func(f Fix) bool { return f.Epoch.Known && f.Wait.Known }) {
-		notes = append(notes, "wait: of a whole epoch, its start included")
+		notes = append(notes, "wait counts a whole epoch, its start included")
 	}
 	return notes
 }
@@ -180,7 +180,7 @@ func noHelp(r *analysis.Result) []NoHelp {
 const mostInShort = 4
 
 // inShort writes each advice in a few words, and those that fail for one reason together:
-// "mixed precision, pin_memory 0 % (compute hides behind the wait)". Beyond a few reasons it only counts.
+// "mixed precision, pin_memory (0 %: compute hides behind the wait)". Beyond a few reasons it only counts.
 func inShort(all []NoHelp) []string {
 	var out []string
 	said := 0
@@ -198,16 +198,22 @@ func inShort(all []NoHelp) []string {
 			}
 		}
 		said += len(titles)
-		s := strings.Join(titles, ", ")
-		if n.Saved.Known {
-			s += " " + n.Saved.Text
-		}
-		if n.Reason != "" {
-			s += " (" + n.Reason + ")"
-		}
-		out = append(out, s)
+		out = append(out, strings.Join(titles, ", ")+n.why())
 	}
 	return out
+}
+
+// why is what advice saves and the reason, in parentheses: a title may end in a number of its own.
+func (n NoHelp) why() string {
+	switch {
+	case n.Saved.Known && n.Reason != "":
+		return " (" + n.Saved.Text + ": " + n.Reason + ")"
+	case n.Saved.Known:
+		return " (" + n.Saved.Text + ")"
+	case n.Reason != "":
+		return " (" + n.Reason + ")"
+	}
+	return ""
 }
 
 // alike reports whether two pieces of advice fail in the same way: one sentence says both.

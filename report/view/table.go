@@ -29,18 +29,19 @@ type Cell struct {
 // maxRows is how many rows of a table are shown; the JSON report has them all.
 const maxRows = 256
 
-// tidy cuts a table to the rows that are shown and moves columns that say the same in every row into a note.
+// tidy cuts a table to the rows that are shown, drops columns that are empty, and moves those that say the same in every row
+// of several into a note.
 func (t Table) tidy() Table {
 	if n := len(t.Rows); n > maxRows {
 		t.Rows = t.Rows[:maxRows]
 		t.Notes = append(t.Notes, "The first "+count(maxRows)+" of "+count(n)+" rows; the JSON report has them all.")
 	}
-	if len(t.Rows) < 2 {
+	if len(t.Rows) == 0 {
 		return t
 	}
 	var same []string
 	for i := len(t.Columns) - 1; i >= 0; i-- {
-		if text := t.Rows[0][i].Text; !t.Columns[i].Number && t.uniform(i) {
+		if text := t.Rows[0][i].Text; !t.Columns[i].Number && t.uniform(i) && (text == "" || len(t.Rows) > 1) {
 			if text != "" {
 				same = append([]string{t.Columns[i].Head + " " + text}, same...)
 			}
