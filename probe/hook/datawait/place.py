@@ -1,18 +1,22 @@
 """Where a ring may lie: decides whether a folder is safe to map a file in, and how large that file may be.
 
-A mapped file on NFS or FUSE can stall or kill the process that touches it, and a full /dev/shm kills PyTorch's own
-workers, so the hook refuses the first and stays small beside the second.
+Only file systems that write a changed page where it was allocated are taken. Those that copy on write want new space
+for every page, so a full disk kills the process that touches the map by SIGBUS (seen on btrfs); a mapped file on NFS
+or FUSE can stall it too. A full /dev/shm kills PyTorch's own workers, so the hook stays small there.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+import struct
 from typing import Optional
 
 from . import layout
 
-REFUSED = ("nfs", "fuse", "cifs", "smb", "9p", "afs", "sshfs")
+IN_PLACE = ("tmpfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "overlay")  # an overlay if what lies below does
+SET_FLAGS, NO_COPY = 0x40086602, 0x00800000  # FS_IOC_SETFLAGS and FS_NOCOW_FL of ioctl_iflags(2)
 
 
 class Refused(OSError):
@@ -56,8 +60,19 @@ def check(folder: str) -> None:
     if info.st_mode & 0o022:
         raise Refused("spool %s can be written by others" % folder)
     kind = filesystem(folder)
-    if kind is not None and kind.startswith(REFUSED):
-        raise Refused("spool %s is on %s" % (folder, kind))
+    if kind not in IN_PLACE:
+        raise Refused("spool %s is on %s" % (folder, kind or "an unknown file system"))
+
+
+def check_file(fd: int, folder: str) -> None:
+    """Raises if a new, empty file of the folder is copied on write: only such a file can be told not to be.
+
+    An overlay hides the kind of what lies below it."""
+    try:
+        fcntl.ioctl(fd, SET_FLAGS, struct.pack("l", NO_COPY))
+    except OSError:
+        return
+    raise Refused("spool %s is on a file system that copies on write" % folder)
 
 
 def capacity(folder: str, wanted: int) -> int:

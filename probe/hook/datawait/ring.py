@@ -249,6 +249,7 @@ class Ring:
 def _allocate(path: str, size: int) -> mmap.mmap:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
+        place.check_file(fd, os.path.dirname(path))
         os.posix_fallocate(fd, 0, size)
         return mmap.mmap(fd, size)
     except BaseException:

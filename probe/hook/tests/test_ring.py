@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import struct
@@ -141,9 +142,13 @@ def test_a_hook_without_space_is_off_and_says_so(hook, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "kind, refused", [("nfs4", True), ("fuse.sshfs", True), ("fuseblk", True), ("ext4", False), ("tmpfs", False)]
-)
-def test_network_file_systems_are_refused(spool, tmp_path, monkeypatch, kind, refused):
+    "kind, refused",
+    [
+        ("nfs4", True), ("fuse.sshfs", True), ("fuseblk", True), ("virtiofs", True), ("lustre", True), ("btrfs", True),
+        ("zfs", True), ("ext4", False), ("xfs", False), ("tmpfs", False), ("overlay", False),
+    ],
+)  # fmt: skip
+def test_only_file_systems_that_write_in_place_are_taken(spool, tmp_path, monkeypatch, kind, refused):
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text(
         "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n36 21 0:50 / %s rw,nosuid shared:1 - %s server:/x rw\n"
@@ -157,6 +162,14 @@ def test_network_file_systems_are_refused(spool, tmp_path, monkeypatch, kind, re
             place.check(spool)
     else:
         place.check(spool)
+
+
+def test_an_overlay_over_one_that_copies_on_write_is_refused(hook, monkeypatch):
+    monkeypatch.setattr(fcntl, "ioctl", lambda fd, request, flags: flags)
+    observed = hook.iterator(lambda _: "batch")
+    assert observed() == "batch"
+    assert hook.core.off and hook.core.ring is None
+    assert [name for name in os.listdir(hook.spool) if name.startswith("ring-")] == []
 
 
 def test_open_folders_and_links_are_refused(spool, tmp_path):

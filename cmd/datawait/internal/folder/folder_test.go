@@ -212,3 +212,21 @@ func TestStaleRunsAreRemoved(t *testing.T) {
 		t.Errorf("left: %s", got)
 	}
 }
+
+// A mapped file must never kill the job: only file systems known to write in place are taken.
+func TestMappable(t *testing.T) {
+	for magic, want := range map[uint32]bool{
+		0x01021994: true, 0xef53: true, 0x58465342: true, 0x794c7630: true,
+		0x9123683e: false, 0x2fc12fc1: false, 0x6969: false, 0x65735546: false, 0x12345: false,
+	} {
+		if err := writesInPlace(magic); (err == nil) != want {
+			t.Errorf("%#x: %v", magic, err)
+		}
+	}
+	if err := mappable("/proc"); err == nil {
+		t.Error("a ring in /proc")
+	}
+	if err := mappable(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a ring nowhere")
+	}
+}

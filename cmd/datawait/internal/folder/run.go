@@ -63,15 +63,17 @@ func InUse(dir string) bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// base returns datawait's own folder in shared memory if that has room, else in a temporary folder on a local disk.
+// base returns datawait's own folder in shared memory if that has room, else in a temporary folder on a local disk, and
+// where no disk will do in shared memory all the same: rings are made to fit.
 func base() (string, error) {
 	name := "datawait-" + strconv.Itoa(os.Geteuid())
+	parents := []string{os.TempDir(), "/tmp", "/dev/shm"}
+	if hasRoom("/dev/shm") {
+		parents = []string{"/dev/shm", os.TempDir(), "/tmp"}
+	}
 	var tried error
-	for _, parent := range []string{"/dev/shm", os.TempDir(), "/tmp"} {
-		if parent == "/dev/shm" && !hasRoom(parent) {
-			continue
-		}
-		if err := local(parent); err != nil {
+	for _, parent := range parents {
+		if err := mappable(parent); err != nil {
 			tried = errors.Join(tried, err)
 			continue
 		}
@@ -88,25 +90,6 @@ func base() (string, error) {
 func hasRoom(dir string) bool {
 	var s unix.Statfs_t
 	return unix.Statfs(dir, &s) == nil && s.Bavail*uint64(s.Bsize) >= shmRoom
-}
-
-// remote are file systems on which a mapped file can stall or kill the process that touches it (statfs(2)).
-var remote = map[uint32]string{
-	unix.NFS_SUPER_MAGIC: "NFS", unix.FUSE_SUPER_MAGIC: "FUSE", unix.SMB_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS",
-	unix.SMB2_SUPER_MAGIC: "SMB2", unix.V9FS_MAGIC: "9P", unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph",
-	0x0bd00bd0: "Lustre", 0x47504653: "GPFS",
-}
-
-// local refuses file systems of the network.
-func local(dir string) error {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return fmt.Errorf("looking at %s: %w", dir, err)
-	}
-	if name, ok := remote[uint32(s.Type)]; ok {
-		return fmt.Errorf("%s is on %s, where a mapped file can stall the job", dir, name)
-	}
-	return nil
 }
 
 // ownFolder makes a folder of mode 0700, or checks that one that exists is a real folder, ours and closed to others:
