@@ -186,6 +186,18 @@ func TestNoSteadyState(t *testing.T) {
 	}
 }
 
+// TestAFullDiskKilledNobody: the agent saw the run's end, but its recording does not reach that far.
+func TestAFullDiskKilledNobody(t *testing.T) {
+	x := newTape(t)
+	id := x.rank(7, 0)
+	x.fetch(id, 0, 0, 0, 0, 1)
+	x.SetManifest(recording.Manifest{Format: recording.Format, EndedBy: unit.Some(recording.EndedByCommand)})
+	r := x.run()
+	if len(r.Ranks) != 1 || r.Ranks[0].Ended != "running" || !r.Quality.Damage.Unfinished {
+		t.Errorf("ranks %+v, damage %+v", r.Ranks, r.Quality.Damage)
+	}
+}
+
 // TestOwnBuilds: without workers the training process builds, and its costs stand behind the fetches.
 func TestOwnBuilds(t *testing.T) {
 	r, _ := analyse(t, simulate.Job{Epochs: 1, Steps: 100, Build: constant(40 * ms), Compute: 20 * ms, SM: 0.5, Window: 100 * ms})

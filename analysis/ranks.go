@@ -78,7 +78,7 @@ func (k *rank) end() string {
 		return "normally"
 	case k.Parked:
 		return "parked"
-	case k.Node.Manifest.EndedBy.IsKnown():
+	case k.Node.Manifest.EndedMonotonic.IsKnown(): // the recording reaches that far
 		return "killed"
 	case k.Node.Manifest.Format != "" && k.Node.End-k.End < 5e9:
 		return "running"

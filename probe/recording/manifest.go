@@ -41,7 +41,7 @@ type Manifest struct {
 	BootID           string                `json:"boot_id"`
 	Command          []string              `json:"command"`
 	StartedAt        time.Time             `json:"started_at"`
-	EndedAt          unit.Maybe[time.Time] `json:"ended_at"`          // unknown: the agent did not finish
+	EndedAt          unit.Maybe[time.Time] `json:"ended_at"`          // unknown: the recording ends before the run
 	StartedMonotonic uint64                `json:"started_monotonic"` // ns
 	EndedMonotonic   unit.Maybe[uint64]    `json:"ended_monotonic"`   // ns
 	EndedBy          unit.Maybe[string]    `json:"ended_by"`

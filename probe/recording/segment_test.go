@@ -297,6 +297,9 @@ func TestAFullDiskEndsTheRecordingNotTheRun(t *testing.T) {
 		if !r.Damage().Clean() || len(r.Manifest().Warnings) != 1 {
 			t.Errorf("room %d: %v, warnings %q", room, r.Damage(), r.Manifest().Warnings)
 		}
+		if m := r.Manifest(); m.EndedAt.IsKnown() || m.EndedMonotonic.IsKnown() || m.EndedBy.Or("") != EndedByCommand {
+			t.Errorf("room %d: the recording says that it reaches the run's end: %+v", room, m)
+		}
 		if got := contentOf(t, r).count(1); room > 1000 && got < room/Size/2 {
 			t.Errorf("room %d: only %d records", room, got)
 		}

@@ -17,6 +17,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // Options of a recording's writer. The zero value is the default.
@@ -187,8 +190,12 @@ func (w *Writer) Close(e Ending) error {
 	if err != nil {
 		e.Warnings = append(append([]string{}, e.Warnings...), err.Error())
 	}
+	m := w.manifest.ended(e)
+	if err != nil { // what came after the last whole frame is missing: the run went on, the recording did not
+		m.EndedAt, m.EndedMonotonic = unit.Maybe[time.Time]{}, unit.Maybe[uint64]{}
+	}
 	err = errors.Join(err, w.segment.Close())
-	if merr := writeManifest(w.dir, w.manifest.ended(e)); merr != nil {
+	if merr := writeManifest(w.dir, m); merr != nil {
 		err = errors.Join(err, fmt.Errorf("closing recording %s: %w", w.dir, explain(merr)))
 	}
 	return err
@@ -281,10 +288,13 @@ func (w *Writer) giveBack(b []byte) {
 	}
 }
 
-// explain adds to an error what it means for the recording.
+var errFull = errors.New("the disk is full; what was written before stays readable")
+
+// explain adds to an error, once, what it means for the recording.
 func explain(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: the disk is full; what was written before stays readable", err)
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if full && !errors.Is(err, errFull) {
+		return fmt.Errorf("%w: %w", err, errFull)
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func banners(r *analysis.Result) []Banner {
 		add("emulated", "Emulated GPU", "The GPU is a program that keeps a log, not hardware. What is said about the input pipeline is real; GPU numbers hold for the emulation only.")
 	}
 	if r.Quality.Damage.Unfinished {
-		add("unfinished", "Cut short", "The recording ends before the run did: the agent was stopped or killed. Everything up to there is counted, nothing after it.")
+		add("unfinished", "Cut short", "The recording ends before the run did: the agent was stopped or killed, or the disk was full. Everything up to there is counted, nothing after it.")
 	}
 	if text := unread(r.Quality.Damage); text != "" {
 		add("damaged", "Damaged", text)
