@@ -38,7 +38,7 @@ test-go: build
 	$(GO) test -race -timeout 20m -p 1 ./examples/...
 
 test-python:
-	$(PYTHON) -m pytest -q probe/hook/tests
+	$(PYTHON) -m pytest -q -rs probe/hook/tests
 
 lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 	$(GO) test -count=1 -v -timeout 30m -run 'TestScenarios' ./examples/lab
