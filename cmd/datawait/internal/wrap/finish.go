@@ -87,6 +87,7 @@ func (s *session) reportWithin(out string, deadline time.Time, signals <-chan os
 		case m := <-done:
 			if m.err != nil {
 				s.line.Say("making the report: %v", m.err)
+				s.hint(fmt.Sprintf("`datawait report -o FOLDER %s` makes it elsewhere", where(out)))
 			}
 			if m.result != nil {
 				s.screen(m.result, m.names, out)
