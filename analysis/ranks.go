@@ -79,6 +79,9 @@ func (k *rank) end() string {
 	case k.Parked:
 		return "parked"
 	case k.Node.Manifest.EndedMonotonic.IsKnown(): // the recording reaches that far
+		if code, ok := k.Node.Manifest.ExitCode.Get(); ok && code > 0 && code < 128 {
+			return "failed" // the command said so itself; above 128 a shell speaks of a signal
+		}
 		return "killed"
 	case k.Node.Manifest.Format != "" && k.Node.End-k.End < 5e9:
 		return "running"

@@ -17,6 +17,8 @@ func computeBound(s *subject) opinion {
 	}
 	busy, ok := s.busy()
 	switch {
+	case s.handedOver() >= Heavy:
+		return drop(fmt.Sprintf("handing batches over takes %s of the step", phrase.Percent(s.handedOver())))
 	case !ok && !s.m.Known.Cached:
 		return drop("neither a device nor the cached-data test says what a step does without loading")
 	case ok && busy < 0.7*s.l.Compute:

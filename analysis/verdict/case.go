@@ -13,6 +13,7 @@ const (
 	Least   = 0.03 // less than this is not worth a word
 	Notable = 0.05 // up to here a step counts as no longer than with its batches in memory
 	Small   = 0.10 // up to here a finding is called small: real, not urgent
+	Heavy   = 0.15 // from here a hand-off that costs no more than anywhere still costs too much: a loader that keeps up shows 5–9 % at C = 15 ms
 )
 
 // subject is what is judged, with the numbers that several signatures need.

@@ -87,18 +87,33 @@ func handOff(s *subject) opinion {
 		return opinion{}
 	}
 	share := s.share(s.l.Fetches * (s.l.Handoff - floor))
+	title := fmt.Sprintf("batches are ready, and handing one over takes %s (%s at least): %s of the step", phrase.Duration(h), phrase.Duration(floor), phrase.Percent(share))
+	usual := h < 2*floor || share < Notable
+	if whole := s.handedOver(); usual && whole >= Heavy {
+		share = whole
+		title = fmt.Sprintf("batches are ready, and handing one over takes %s, as it does anywhere: %s of so short a step", phrase.Duration(h), phrase.Percent(whole))
+		usual = false
+	}
 	switch {
-	case h < 2*floor || share < Notable:
+	case usual:
 		return drop(fmt.Sprintf("next() on a batch that is ready takes %s, at least %s here", phrase.Duration(h), phrase.Duration(floor)))
 	case s.hidesCompute():
 		return drop("the hand-off hides behind building")
 	}
 	return find(Verdict{
-		Title:       fmt.Sprintf("batches are ready, and handing one over takes %s (%s at least): %s of the step", phrase.Duration(h), phrase.Duration(floor), phrase.Percent(share)),
+		Title:       title,
 		Confidence:  s.sure(0.8),
 		Evidence:    s.wait().value("handoff_seconds_per_batch", h, "seconds", bySteps).value("handoff_floor_seconds", floor, "seconds", bySteps).num("tensors_per_batch", s.p.Batch.Tensors, "count", byBuilds).num("batch_bytes", s.p.Batch.Bytes, "bytes", byBuilds),
 		FalsifiedBy: "a run with the batch packed into a few tensors whose next() takes as long",
 	}, share)
+}
+
+// handedOver is the share of the step that measured hand-offs take, their floor included.
+func (s *subject) handedOver() float64 {
+	if !s.p.Step.Handoff.IsKnown() {
+		return 0
+	}
+	return s.share(s.handoff())
 }
 
 // hidesCompute says whether the loader binds, so that what the step itself does is hidden.
