@@ -86,15 +86,23 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// checkScenario diagnoses one script. A script that burns CPU is tried again when something else used the machine meanwhile.
+// checkScenario diagnoses one script. It is tried again when something else used the machine meanwhile; with no quiet moment in
+// three tries nothing can be concluded, neither for datawait nor against it, and that is said.
 func checkScenario(t *testing.T, s scenario) {
+	quiet, tolerable := 0.5, 0.8 // cores busy with something else: scripts that sleep need little of the two
+	if s.burns {
+		quiet, tolerable = 0.1, 0.3
+	}
 	var r run
 	for try := range 3 {
 		r = diagnose(t, s)
-		if !s.burns || r.foreignCores < 0.1 {
+		if r.foreignCores < quiet {
 			break
 		}
 		t.Logf("try %d: %.2f cores were busy with something else", try+1, r.foreignCores)
+	}
+	if r.foreignCores > tolerable {
+		t.Skipf("INCONCLUSIVE: %.2f cores were busy with something else in the last of three tries", r.foreignCores)
 	}
 	checkWait(t, s, r)
 	checkActivity(t, s, r)

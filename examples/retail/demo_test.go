@@ -3,6 +3,7 @@ package retail
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,22 +28,37 @@ type report struct {
 		DataWaitShare *estimate `json:"data_wait_share"`
 	} `json:"step"`
 	Loaders []struct {
-		Kind     string   `json:"kind"`
-		Requests *float64 `json:"requests_per_batch"`
+		Kind     string `json:"kind"`
+		Requests *count `json:"requests_per_batch"`
 	} `json:"loaders"`
 	GPUs []struct {
 		SMActive *estimate `json:"sm_active_ratio"`
 	} `json:"gpus"`
-	Baseline *struct {
-		Legs map[string]struct {
-			SMActive *estimate `json:"sm_active_ratio"`
-		} `json:"legs"`
-		Conclusion string `json:"conclusion"`
-	} `json:"baseline"`
-	Verdicts []struct {
-		ID string `json:"id"`
-	} `json:"verdicts"`
+	Baseline *baseline `json:"baseline"`
+	Host     struct {
+		Foreign float64 `json:"foreign_cores"` // null reads as 0: then nothing is excused
+	} `json:"host"`
 }
+
+type baseline struct {
+	Legs map[string]struct {
+		SMActive *estimate `json:"sm_active_ratio"`
+	} `json:"legs"`
+	Conclusion string `json:"conclusion"`
+}
+
+// cached is the SM activity on batches in memory; 0 where it is unknown, which no claim accepts.
+func (b *baseline) cached() float64 {
+	if b == nil || b.Legs["host-cached"].SMActive == nil {
+		return 0
+	}
+	return b.Legs["host-cached"].SMActive.Value
+}
+
+// count is a number that may be null.
+type count float64
+
+func (c *count) is(n float64) bool { return c != nil && float64(*c) == n }
 
 func readReport(t *testing.T, path string) report {
 	t.Helper()
@@ -69,7 +85,23 @@ func TestDemoTellsTheStory(t *testing.T) {
 	t.Run("PyTorch and JPEG", func(t *testing.T) { tellsTheStory(t, "torch", "--python", trial.Python(t, "torch, PIL")) })
 }
 
+// tellsTheStory runs the demo and holds its reports against the story; once more if something else had the machine meanwhile.
 func tellsTheStory(t *testing.T, kind string, flags ...string) {
+	wrong, busy, said := tell(t, kind, flags...)
+	if len(wrong) > 0 && busy > 0.3 {
+		t.Logf("%.2f cores were busy with something else: once more. It was not so that %v", busy, wrong)
+		wrong, _, said = tell(t, kind, flags...)
+	}
+	for _, claim := range wrong {
+		t.Errorf("not so: %s", claim)
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}
+
+// tell runs the demo once and returns which claims do not hold, and how many cores other processes used.
+func tell(t *testing.T, kind string, flags ...string) (wrong []string, busy float64, said string) {
 	out := filepath.Join(t.TempDir(), "out")
 	var stdout, stderr bytes.Buffer
 	command := exec.Command(trial.Binary, append([]string{"demo", "--out", out}, flags...)...)
@@ -80,26 +112,21 @@ func tellsTheStory(t *testing.T, kind string, flags ...string) {
 	before, after := readReport(t, filepath.Join(out, "before", "report.json")), readReport(t, filepath.Join(out, "after", "report.json"))
 	check := func(ok bool, claim string, value any) {
 		if !ok {
-			t.Errorf("not so: %s (it is %v)", claim, value)
+			wrong = append(wrong, fmt.Sprintf("%s (it is %v)", claim, value))
 		}
 	}
 	check(before.Emulated && after.Emulated, "both reports say that the GPU is emulated", before.Emulated)
 	check(before.Loaders[0].Kind == kind, "the loader is the one asked for", before.Loaders[0].Kind)
 	check(before.GPUs[0].SMActive.Value <= 0.35, "before, SM activity is at most 35 %", before.GPUs[0].SMActive.Value)
 	check(before.Step.DataWaitShare.Value >= 0.55, "before, at least 55 % of a step waits", before.Step.DataWaitShare.Value)
-	check(before.Loaders[0].Requests != nil && *before.Loaders[0].Requests == 16, "8 samples are 16 requests", before.Loaders[0].Requests)
+	check(before.Loaders[0].Requests.is(16), "8 samples are 16 requests", before.Loaders[0].Requests)
 	check(after.Step.DataWaitShare.Value <= 0.15, "after, at most 15 % of a step waits", after.Step.DataWaitShare.Value)
 	faster := after.Job.StepsPerSecond.Value / before.Job.StepsPerSecond.Value
 	check(faster >= 2, "the repaired job is at least twice as fast", faster)
-	if before.Baseline == nil || before.Baseline.Legs["host-cached"].SMActive == nil {
-		t.Fatalf("before, the cached-data test has no SM activity: %+v", before.Baseline)
-	}
-	check(before.Baseline.Legs["host-cached"].SMActive.Value >= 0.80, "with cached data SM activity is at least 80 %",
-		before.Baseline.Legs["host-cached"].SMActive.Value)
-	check(before.Baseline.Conclusion == "input-pipeline", "the input pipeline is found to be the cause", before.Baseline.Conclusion)
-	if t.Failed() {
-		t.Logf("stdout:\n%s\nstderr:\n%s", stdout.String(), stderr.String())
-	}
+	cached := before.Baseline.cached()
+	check(cached >= 0.80, "with cached data SM activity is at least 80 %", cached)
+	check(before.Baseline != nil && before.Baseline.Conclusion == "input-pipeline", "the input pipeline is found to be the cause", before.Baseline)
+	return wrong, max(before.Host.Foreign, after.Host.Foreign), fmt.Sprintf("stdout:\n%s\nstderr:\n%s", stdout.String(), stderr.String())
 }
 
 // The standard-library decoder must see what Pillow sees.
