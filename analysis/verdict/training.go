@@ -16,7 +16,7 @@ func mainProcess(s *subject) opinion {
 	switch {
 	case !s.m.Known.Host:
 		return opinion{}
-	case share < Notable:
+	case share < Small: // every script's own lines cost a millisecond or so between two launches
 		return drop(fmt.Sprintf("the training process computes with the device idle for %s of a step", phrase.Percent(share)))
 	case s.hidesCompute():
 		return drop("what the training process does hides behind the data wait")

@@ -113,59 +113,102 @@ func diagnose(t *testing.T, s scenario) run {
 	if r.report.Host.Foreign != nil {
 		r.foreignCores = *r.report.Host.Foreign
 	}
-	r.truth = readTruth(t, own, testBegan(t, out))
+	began, live := legs(t, out)
+	r.truth = readTruth(t, own, began, live)
 	return r
 }
 
 // truth is what the script's own clock says of its live steps.
 type truth struct {
 	steps     int
-	waitShare float64 // Σ wait / Σ step, the first steps apart
-	smActive  float64 // device busy time × 0.9 over the same steps
+	waitShare float64 // Σ wait / Σ step before the cached-data test, the first steps apart
+	smActive  float64 // device busy time × 0.9 over the live blocks; without blocks, over the same steps
 }
 
 // warmup steps are left out of the truth as the report leaves out its first fetches.
 const warmup = 8
 
-// readTruth adds up the steps that ended before the cached-data test began.
-func readTruth(t *testing.T, path string, before uint64) truth {
+// line is one step as the script saw it: into next(), out of it, end of the step, and the device's busy seconds by then.
+type line struct {
+	enter, leave, end uint64
+	busy              float64
+}
+
+// span is a piece of time, CLOCK_MONOTONIC ns.
+type span struct{ begin, end uint64 }
+
+// readTruth adds up the steps that ended before the cached-data test began, and the device's work in the live blocks.
+func readTruth(t *testing.T, path string, began uint64, live []span) truth {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var wait, step, firstBusy, lastBusy float64
+	lines := readLines(t, path)
 	var result truth
-	var firstEnd, lastEnd uint64
-	lines := bufio.NewScanner(file)
-	for n := 0; lines.Scan(); n++ {
-		var enter, leave, end uint64
-		var busy float64
-		if _, err := fmt.Sscanf(lines.Text(), "%d %d %d %f", &enter, &leave, &end, &busy); err != nil || end > before {
-			break // the last line may be cut: the run is ended by SIGKILL
-		}
-		if n < warmup {
-			firstEnd, firstBusy = end, busy
+	var wait, step float64
+	var steady span
+	for n, l := range lines {
+		if n < warmup || l.end > began {
 			continue
 		}
-		wait += float64(leave - enter)
-		step += float64(end - enter)
-		lastEnd, lastBusy = end, busy
+		if steady.begin == 0 {
+			steady.begin = l.enter
+		}
+		wait += float64(l.leave - l.enter)
+		step += float64(l.end - l.enter)
+		steady.end = l.end
 		result.steps++
 	}
 	if result.steps < 10 {
 		t.Fatalf("the script made only %d live steps before the test", result.steps)
 	}
 	result.waitShare = wait / step
-	result.smActive = 0.9 * (lastBusy - firstBusy) / (float64(lastEnd-firstEnd) / 1e9)
+	if len(live) == 0 {
+		live = []span{steady}
+	}
+	result.smActive = 0.9 * busyShare(lines, live)
 	return result
 }
 
-// testBegan returns when the first block that is not live began; the greatest time when none did.
-func testBegan(t *testing.T, out string) uint64 {
+// busyShare is the share of these spans in which the device worked. A span begins when the device is idle, before a step.
+func busyShare(lines []line, spans []span) float64 {
+	var busy, length float64
+	for _, s := range spans {
+		last, before := -1, 0.0
+		for i, l := range lines {
+			if l.end < s.begin {
+				before = l.busy
+			} else if l.end <= s.end {
+				last = i
+			}
+		}
+		if last >= 0 {
+			busy += lines[last].busy - before
+			length += float64(lines[last].end-s.begin) / 1e9
+		}
+	}
+	return busy / length
+}
+
+func readLines(t *testing.T, path string) (lines []line) {
 	t.Helper()
-	began := uint64(recording.Unknown64)
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text := bufio.NewScanner(file)
+	for text.Scan() {
+		var l line
+		if _, err := fmt.Sscanf(text.Text(), "%d %d %d %f", &l.enter, &l.leave, &l.end, &l.busy); err != nil {
+			break // the last line may be cut: the run is ended by SIGKILL
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// legs returns when the cached-data test first touched the run (the greatest time when it never did), and the live blocks.
+func legs(t *testing.T, out string) (began uint64, live []span) {
+	t.Helper()
+	began = recording.Unknown64
 	opened, err := recording.Open(out)
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +216,15 @@ func testBegan(t *testing.T, out string) uint64 {
 	for _, node := range opened.Nodes() {
 		err := node.Scan(func(_ recording.StreamID, records []recording.Record) error {
 			for i := range records {
-				if r := &records[i]; r.Kind() == recording.KindMark && recording.MarkCode(r.Ref()) == recording.MarkTestBegan {
-					began = min(began, r.Mark().Begin)
+				switch r := &records[i]; r.Kind() {
+				case recording.KindMark:
+					if recording.MarkCode(r.Ref()) == recording.MarkTestBegan {
+						began = min(began, r.Mark().Begin)
+					}
+				case recording.KindBlock:
+					if b := r.Block(); recording.Leg(b.Ref) == recording.LegLive && b.Flags&recording.BlockVoid == 0 {
+						live = append(live, span{b.Begin, b.End})
+					}
 				}
 			}
 			return nil
@@ -183,5 +233,5 @@ func testBegan(t *testing.T, out string) uint64 {
 			t.Fatal(err)
 		}
 	}
-	return began
+	return began, live
 }
