@@ -32,10 +32,11 @@ setup: ## Install what the tests need (Debian packages, no recommends)
 test: setup ## All tests: Go with the race detector, and Python
 	$(MAKE) test-go test-python
 
-# The examples train for real and are held to shares of time, so they run one after another and beside nothing else.
+# The examples train for real and are held to shares of time, so they run one after another and beside nothing else. They
+# are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped.
 test-go: build
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /examples/)
-	$(GO) test -race -timeout 20m -p 1 ./examples/...
+	$(GO) test -v -race -timeout 20m -p 1 ./examples/...
 
 test-python:
 	$(PYTHON) -m pytest -q -rs probe/hook/tests
