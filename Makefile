@@ -13,7 +13,7 @@ export DATAWAIT_PYTHON := $(PYTHON)
 
 PYFILES := probe/hook examples
 
-.PHONY: help build demo test test-go test-python lab bench lint setup wheel clean
+.PHONY: help build demo test test-go test-python test-latest-torch lab bench lint setup wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ test-go: build
 
 test-python:
 	$(PYTHON) -m pytest -q -rs probe/hook/tests
+
+# The same with the newest PyTorch and the frameworks people train with, in an environment of its own (5 GB).
+LATEST := $(CURDIR)/.cache/torch-latest/bin/python
+test-latest-torch: build ## The hook and the frameworks with the newest PyTorch (installs 5 GB into .cache)
+	@.ci/torch-latest
+	$(LATEST) -m pytest -q -rs -n 2 probe/hook/tests
 
 lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 	$(GO) test -count=1 -v -timeout 30m -run 'TestScenarios' ./examples/lab
