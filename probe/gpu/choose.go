@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,7 @@ type Refusal struct {
 type Choice struct {
 	Refusals []Refusal // rungs that do not work here
 	taken    []rung
+	beside   []rung
 	devices  []Device // all, with refs of their own
 }
 
@@ -36,29 +38,71 @@ type rung struct {
 var ErrNoSource = errors.New("no source of GPU counters works here")
 
 // Choose opens the candidates, best first, and takes each GPU from the first that has its SM activity. A GPU that none has is
-// listed with what its last source said is missing. The caller closes the choice.
-func Choose(ctx context.Context, candidates []Candidate) (*Choice, error) {
+// listed with what its last source said is missing. Those beside are opened too: they add what they know of GPUs that
+// others count (states, processes, events) and are asked for no window. The caller closes the choice.
+func Choose(ctx context.Context, candidates []Candidate, beside ...Candidate) (*Choice, error) {
 	c := &Choice{}
 	for _, candidate := range candidates {
 		c.try(ctx, candidate)
 	}
-	if len(c.taken) == 0 {
+	for _, candidate := range beside {
+		c.tryBeside(ctx, candidate)
+	}
+	if len(c.taken)+len(c.beside) == 0 {
 		return c, fmt.Errorf("choosing a GPU source: %w%s", ErrNoSource, c.reasons(": "))
 	}
 	return c, nil
 }
 
-func (c *Choice) try(ctx context.Context, candidate Candidate) {
-	refuse := func(why string) { c.Refusals = append(c.Refusals, Refusal{candidate.Name, why}) }
+// open opens a candidate and asks for its devices; what fails is a refusal.
+func (c *Choice) open(ctx context.Context, candidate Candidate) (Source, []Device, bool) {
 	source, err := candidate.Open(ctx)
 	if err != nil {
-		refuse(err.Error())
-		return
+		c.refuse(candidate, err.Error())
+		return nil, nil, false
 	}
 	devices, err := source.Devices(ctx)
 	if err != nil {
-		refuse(err.Error())
+		c.refuse(candidate, err.Error())
 		source.Close()
+		return nil, nil, false
+	}
+	return source, devices, true
+}
+
+func (c *Choice) refuse(candidate Candidate, why string) {
+	c.Refusals = append(c.Refusals, Refusal{candidate.Name, why})
+}
+
+func (c *Choice) tryBeside(ctx context.Context, candidate Candidate) {
+	if source, devices, ok := c.open(ctx, candidate); ok {
+		r := rung{source, map[uint16]uint16{}}
+		c.learn(r, devices)
+		c.beside = append(c.beside, r)
+	}
+}
+
+// learn finds the devices of a source beside among those chosen; one that nobody counts is listed without counters.
+func (c *Choice) learn(r rung, devices []Device) {
+	for _, d := range devices {
+		at := c.find(d.Identity)
+		if at < 0 {
+			at = len(c.devices)
+			listed := d
+			listed.Ref = uint16(at)
+			listed.Why = c.reasons("")
+			c.devices = append(c.devices, listed)
+		}
+		if c.devices[at].Name == "" {
+			c.devices[at].Name = d.Name
+		}
+		r.refs[d.Ref] = uint16(at)
+	}
+}
+
+func (c *Choice) try(ctx context.Context, candidate Candidate) {
+	source, devices, ok := c.open(ctx, candidate)
+	if !ok {
 		return
 	}
 	r := rung{source, map[uint16]uint16{}}
@@ -66,7 +110,7 @@ func (c *Choice) try(ctx context.Context, candidate Candidate) {
 		c.consider(d, r)
 	}
 	if len(r.refs) == 0 && len(devices) > 0 {
-		refuse("has no counters that a better source lacks")
+		c.refuse(candidate, "has no counters that a better source lacks")
 		source.Close()
 		return
 	}
@@ -75,12 +119,7 @@ func (c *Choice) try(ctx context.Context, candidate Candidate) {
 
 // consider takes the device from this rung if no rung above has its SM activity.
 func (c *Choice) consider(d Device, r rung) {
-	at := -1
-	for i := range c.devices {
-		if c.devices[i].Identity == d.Identity {
-			at = i
-		}
-	}
+	at := c.find(d.Identity)
 	if at >= 0 && (c.devices[at].Missing == "" || d.Missing != "") {
 		return
 	}
@@ -99,6 +138,11 @@ func (c *Choice) consider(d Device, r rung) {
 	if d.Missing == "" {
 		r.refs[local] = d.Ref
 	}
+}
+
+// find returns the place of a device, -1 for one that is not known.
+func (c *Choice) find(id Identity) int {
+	return slices.IndexFunc(c.devices, func(d Device) bool { return d.Identity == id })
 }
 
 // forget removes a device from the rungs above.
@@ -127,8 +171,10 @@ func (c *Choice) reasons(lead string) string {
 // Name joins the names of the sources taken.
 func (c *Choice) Name() string {
 	var names []string
-	for _, r := range c.taken {
-		names = append(names, r.Name())
+	for _, r := range append(slices.Clone(c.taken), c.beside...) {
+		if !slices.Contains(names, r.Name()) {
+			names = append(names, r.Name())
+		}
 	}
 	return strings.Join(names, "+")
 }
@@ -146,7 +192,12 @@ func (c *Choice) Devices(ctx context.Context) ([]Device, error) {
 			}
 		}
 	}
-	return append([]Device(nil), c.devices...), errors.Join(errs...)
+	for _, r := range c.beside {
+		devices, err := r.Devices(ctx)
+		errs = append(errs, err)
+		c.learn(r, devices)
+	}
+	return slices.Clone(c.devices), errors.Join(errs...)
 }
 
 // Sample samples every source in use. One that fails does not take the others along.
@@ -154,30 +205,29 @@ func (c *Choice) Sample(ctx context.Context, until uint64) (all Batch, err error
 	var errs []error
 	for _, r := range c.taken {
 		batch, err := r.Sample(ctx, until)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", r.Name(), err))
-		}
-		all.Rejected += batch.Rejected
-		all.Changed = all.Changed || batch.Changed
-		for _, w := range batch.Windows {
-			if ref, ok := r.refs[w.Ref]; ok {
-				w.Ref = ref
-				all.Windows = append(all.Windows, w)
-			}
-		}
-		for _, f := range batch.Failures {
-			if ref, ok := r.refs[f.Ref]; ok {
-				all.Failures = append(all.Failures, Failure{ref, f.Why})
-			}
-		}
+		errs = append(errs, named(r, err))
+		all.add(batch, r.refs)
+	}
+	for _, r := range c.beside {
+		batch, err := r.Sample(ctx, until)
+		errs = append(errs, named(r, err))
+		batch.Windows, batch.Failures = nil, nil // whoever counts the GPU speaks for its counters
+		all.add(batch, r.refs)
 	}
 	return all, errors.Join(errs...)
+}
+
+func named(r rung, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.Name(), err)
 }
 
 // Close closes the sources in use.
 func (c *Choice) Close() error {
 	var errs []error
-	for _, r := range c.taken {
+	for _, r := range append(slices.Clone(c.taken), c.beside...) {
 		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)

@@ -14,6 +14,7 @@ type fake struct {
 	name    string
 	devices []Device
 	fails   error
+	states  bool // it tells the state of every device
 	closed  bool
 }
 
@@ -29,6 +30,11 @@ func (f *fake) Devices(context.Context) ([]Device, error) {
 func (f *fake) Sample(_ context.Context, until uint64) (b Batch, err error) {
 	for _, d := range f.devices {
 		b.Windows = append(b.Windows, recording.GPU{Ref: d.Ref, End: until, SM: float32(len(f.name))})
+	}
+	if f.states {
+		for _, d := range f.devices {
+			b.States = append(b.States, recording.GPUState{Ref: d.Ref, End: until})
+		}
 	}
 	b.Failures = []Failure{{Ref: f.devices[0].Ref, Why: "busy"}}
 	return b, f.fails
@@ -109,5 +115,36 @@ func TestNoSourceSaysWhy(t *testing.T) {
 	}
 	if _, err := Choose(context.Background(), nil); !errors.Is(err, ErrNoSource) {
 		t.Error(err)
+	}
+}
+
+func TestSourcesBesideTellTheRestOfWhatOthersCount(t *testing.T) {
+	ctx := context.Background()
+	dcgm := &fake{name: "dcgm", devices: []Device{device("GPU-a", 4, "")}}
+	nvml := &fake{name: "nvml", devices: []Device{device("GPU-b", 0, "no GPM"), device("GPU-a", 1, "no GPM")}}
+	nvml.states = true
+	c, err := Choose(ctx, []Candidate{candidate(dcgm)}, candidate(nvml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, err := c.Devices(ctx)
+	if err != nil || len(devices) != 2 || devices[0].Source != "dcgm" || devices[1].UUID != "GPU-b" || devices[1].Missing != "no GPM" {
+		t.Fatalf("%+v, %v", devices, err)
+	}
+	b, err := c.Sample(ctx, 9)
+	if err != nil || len(b.Windows) != 1 || b.Windows[0].Ref != 0 || len(b.States) != 2 || b.States[0].Ref != 1 || b.States[1].Ref != 0 {
+		t.Errorf("batch %+v, %v", b, err)
+	}
+}
+
+func TestASourceBesideAloneListsWhatIsThere(t *testing.T) {
+	nvml := &fake{name: "nvml", devices: []Device{device("GPU-a", 0, "no GPM")}}
+	c, err := Choose(context.Background(), []Candidate{{"dcgm", func(context.Context) (Source, error) { return nil, errors.New("no library") }}}, candidate(nvml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, _ := c.Devices(context.Background())
+	if len(devices) != 1 || devices[0].Missing != "no GPM" || devices[0].Why != "dcgm: no library" {
+		t.Errorf("%+v", devices)
 	}
 }

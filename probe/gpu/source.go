@@ -12,6 +12,7 @@ import (
 	"context"
 
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // Source reads the counters of the GPUs of this machine. It is for one goroutine, and its calls may block on a driver: a
@@ -32,12 +33,39 @@ type Source interface {
 	Close() error
 }
 
-// Batch is the outcome of one Sample.
+// Batch is the outcome of one Sample. Ref is the device's in every record of it.
 type Batch struct {
-	Windows  []recording.GPU // by device in order of time; Ref is the device's
-	Failures []Failure       // devices that gave nothing this time
-	Rejected uint64          // raw values that could not be true, were too late to count, or made a window untrusted
-	Changed  bool            // GPUs came or went, or their reasons changed: ask Devices again
+	Windows   []recording.GPU        // by device in order of time
+	Pipes     []recording.GPUPipes   // further counters of some of the windows
+	States    []recording.GPUState   // by device in order of time
+	Processes []recording.GPUProcess // that had a context at the last look
+	Events    []recording.GPUEvent
+	Failures  []Failure // devices that gave nothing this time
+	Rejected  uint64    // raw values that could not be true, were too late to count, or made a window untrusted
+	Changed   bool      // GPUs came or went, or their reasons changed: ask Devices again
+}
+
+// add appends what other holds, its refs translated; what has no translation is left out.
+func (b *Batch) add(other Batch, refs map[uint16]uint16) {
+	b.Windows = translate(b.Windows, other.Windows, refs, func(r *recording.GPU) *uint16 { return &r.Ref })
+	b.Pipes = translate(b.Pipes, other.Pipes, refs, func(r *recording.GPUPipes) *uint16 { return &r.Ref })
+	b.States = translate(b.States, other.States, refs, func(r *recording.GPUState) *uint16 { return &r.Ref })
+	b.Processes = translate(b.Processes, other.Processes, refs, func(r *recording.GPUProcess) *uint16 { return &r.Ref })
+	b.Events = translate(b.Events, other.Events, refs, func(r *recording.GPUEvent) *uint16 { return &r.Ref })
+	b.Failures = translate(b.Failures, other.Failures, refs, func(f *Failure) *uint16 { return &f.Ref })
+	b.Rejected += other.Rejected
+	b.Changed = b.Changed || other.Changed
+}
+
+func translate[T any](all, more []T, refs map[uint16]uint16, ref func(*T) *uint16) []T {
+	for _, v := range more {
+		at := ref(&v)
+		if to, ok := refs[*at]; ok {
+			*at = to
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // Failure says why one device gave no data.
@@ -78,6 +106,7 @@ type Device struct {
 	Emulated bool
 	Missing  string // why this source has no SM activity of it; "" = it has
 	Why      string // why this source and no better one; filled in by Choose
+	Interval uint64 // ns, of its windows as the source was asked; 0 = not known
 }
 
 // Note returns the device as a recording keeps it.
@@ -86,5 +115,19 @@ func (d Device) Note() recording.GPUNote {
 	if d.Missing != "" {
 		why = d.Missing
 	}
-	return recording.GPUNote{GPU: d.Ref, UUID: d.UUID, Name: d.Name, Source: d.Source, Emulated: d.Emulated, Grade: string(d.Grade), Why: why}
+	note := recording.GPUNote{GPU: d.Ref, UUID: d.UUID, Name: d.Name, Source: d.Source, Emulated: d.Emulated, Grade: string(d.Grade), Why: why, Parent: d.Parent}
+	if d.Parent != "" {
+		note.GI, note.CI = instance(d.GI), instance(d.CI)
+	}
+	if d.Interval != 0 {
+		note.Interval = unit.Some(d.Interval)
+	}
+	return note
+}
+
+func instance(n int) unit.Maybe[int64] {
+	if n < 0 {
+		return unit.None[int64]("not a slice of that kind")
+	}
+	return unit.Some(int64(n))
 }

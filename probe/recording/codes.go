@@ -90,3 +90,11 @@ const (
 	PressureOfMachine = 0
 	PressureOfJob     = 1 // of the job's control group
 )
+
+// Codes of a GPUEvent.
+const (
+	GPUEventXid      = 1 // the driver reported an error; value = its Xid number
+	GPUEventGone     = 2 // the GPU is no longer there
+	GPUEventBack     = 3 // it is there again
+	GPUEventRestated = 4 // its counters began anew: the source was connected again
+)

@@ -7,6 +7,7 @@ var Kinds = []Kind{
 	KindFetch, KindStep, KindIterator, KindMark, KindBlock, KindExposed, KindSolo, KindWorker,
 	KindBatch, KindCost, KindIO,
 	KindGPU, KindMachine, KindProcess, KindLimits, KindPressure, KindDisk, KindNet, KindSource,
+	KindGPUPipes, KindGPUState, KindGPUProcess, KindGPUEvent,
 }
 
 var kindNames = map[Kind]string{
@@ -15,6 +16,7 @@ var kindNames = map[Kind]string{
 	KindBatch: "BATCH", KindCost: "COST", KindIO: "IO",
 	KindGPU: "GPU", KindMachine: "MACHINE", KindProcess: "PROCESS", KindLimits: "LIMITS",
 	KindPressure: "PRESSURE", KindDisk: "DISK", KindNet: "NET", KindSource: "SOURCE",
+	KindGPUPipes: "GPU-PIPES", KindGPUState: "GPU-STATE", KindGPUProcess: "GPU-PROCESS", KindGPUEvent: "GPU-EVENT",
 }
 
 // String returns the name SPEC §2 gives the kind, "KIND(n)" for one this version does not know.

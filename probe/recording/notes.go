@@ -24,6 +24,7 @@ type Notes struct {
 	Phases      []PhaseNote
 	Jobs        []JobNote
 	Devices     []DeviceNote
+	Allocations []AllocationNote
 	Unknown     uint64 // notes of a name this version does not know
 	Bad         uint64 // notes that are not JSON objects, and fields of the wrong type (left unknown)
 }
@@ -99,13 +100,44 @@ type LostNote struct {
 
 // GPUNote names one GPU of a stream and says where its counters come from.
 type GPUNote struct {
-	GPU      uint16 `json:"gpu"` // Ref of its GPU records
-	UUID     string `json:"uuid"`
-	Name     string `json:"name"`
-	Source   string `json:"source"`
-	Emulated bool   `json:"emulated"`
-	Grade    string `json:"grade"` // A, B or C
-	Why      string `json:"why"`   // why this source and no better one
+	GPU      uint16             `json:"gpu"` // Ref of its GPU records
+	UUID     string             `json:"uuid"`
+	Name     string             `json:"name"`
+	Source   string             `json:"source"`
+	Emulated bool               `json:"emulated"`
+	Grade    string             `json:"grade"`            // A, B or C
+	Why      string             `json:"why"`              // why this source and no better one
+	Parent   string             `json:"parent,omitempty"` // UUID of the GPU that a MIG slice is cut from
+	GI       unit.Maybe[int64]  `json:"gi"`               // GPU instance of a MIG slice
+	CI       unit.Maybe[int64]  `json:"ci"`               // compute instance of a MIG slice
+	Interval unit.Maybe[uint64] `json:"interval_ns"`      // of its windows as the source was asked; what was got is in the records
+}
+
+// AllocationNote says to whom a GPU is assigned from a time on: all holders at that time, none if it is free.
+type AllocationNote struct {
+	T       uint64   `json:"t"`     // ns: so it was found, and not before Since
+	Since   uint64   `json:"since"` // ns: last time it was looked up and found otherwise, or the first look
+	UUID    string   `json:"uuid"`  // of the GPU or MIG slice
+	By      string   `json:"by"`    // who told: AllocatedBy…
+	Holders []Holder `json:"holders"`
+	Shared  string   `json:"shared,omitempty"` // how several holders share it: time-slicing, mps; "" = not, or unknown
+}
+
+// Who told of an allocation.
+const (
+	AllocatedByKubernetes = "kubernetes" // the kubelet's pod-resources service
+	AllocatedBySlurm      = "slurm"
+	AllocatedByProcesses  = "processes" // who has a context; not who was promised the GPU
+)
+
+// Holder is a job, pod or process a GPU is assigned to.
+type Holder struct {
+	Job       string `json:"job,omitempty"` // Slurm job id, or a name made for the processes of one control group
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	PodUID    string `json:"pod_uid,omitempty"`
+	Container string `json:"container,omitempty"`
+	PIDs      []int  `json:"pids,omitempty"` // that have a context, in the machine's PID namespace
 }
 
 // Classes of a DeviceNameNote.
@@ -185,6 +217,7 @@ func (LegSkippedNote) noteName() string { return "leg-skipped" }
 func (PhaseNote) noteName() string      { return "phase" }
 func (JobNote) noteName() string        { return "job" }
 func (DeviceNote) noteName() string     { return "device" }
+func (AllocationNote) noteName() string { return "allocation" }
 
 // EncodeNote returns the note's JSON object, its name first.
 func EncodeNote(n Note) json.RawMessage {

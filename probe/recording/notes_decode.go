@@ -52,6 +52,8 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.Jobs = appendNote(n.Jobs, fields, &n.Bad)
 	case "device":
 		n.Devices = appendNote(n.Devices, fields, &n.Bad)
+	case "allocation":
+		n.Allocations = appendNote(n.Allocations, fields, &n.Bad)
 	default:
 		n.Unknown++
 	}

@@ -26,25 +26,29 @@ const (
 type Kind uint8
 
 const (
-	KindFetch    Kind = 1
-	KindStep     Kind = 2
-	KindIterator Kind = 3
-	KindMark     Kind = 4
-	KindBlock    Kind = 5
-	KindExposed  Kind = 6
-	KindSolo     Kind = 7
-	KindWorker   Kind = 8
-	KindBatch    Kind = 32
-	KindCost     Kind = 33
-	KindIO       Kind = 34
-	KindGPU      Kind = 64
-	KindMachine  Kind = 65
-	KindProcess  Kind = 66
-	KindLimits   Kind = 67
-	KindPressure Kind = 68
-	KindDisk     Kind = 69
-	KindNet      Kind = 70
-	KindSource   Kind = 71
+	KindFetch      Kind = 1
+	KindStep       Kind = 2
+	KindIterator   Kind = 3
+	KindMark       Kind = 4
+	KindBlock      Kind = 5
+	KindExposed    Kind = 6
+	KindSolo       Kind = 7
+	KindWorker     Kind = 8
+	KindBatch      Kind = 32
+	KindCost       Kind = 33
+	KindIO         Kind = 34
+	KindGPU        Kind = 64
+	KindMachine    Kind = 65
+	KindProcess    Kind = 66
+	KindLimits     Kind = 67
+	KindPressure   Kind = 68
+	KindDisk       Kind = 69
+	KindNet        Kind = 70
+	KindSource     Kind = 71
+	KindGPUPipes   Kind = 72
+	KindGPUState   Kind = 73
+	KindGPUProcess Kind = 74
+	KindGPUEvent   Kind = 75
 )
 
 // Record is one 64-byte record as it stands in a ring or a segment.

@@ -1,54 +1,6 @@
-// The records of the agent (SPEC §2, kinds 64–71).
+// The records of the agent of the machine (SPEC §2, kinds 65–71).
 
 package recording
-
-// GPU is one counter window; Ref is the GPU in its stream (SPEC §2).
-type GPU struct {
-	Flags    uint8
-	Ref      uint16
-	Begin    uint64  // ns
-	End      uint64  // ns
-	SM       float32 // SM activity 0–1
-	Resident float32 // any kernel resident 0–1 (GPU-util)
-	Tensor   float32 // tensor pipes active 0–1
-	DRAM     float32 // memory interface active 0–1
-	Copy     float32 // copy engine busy 0–1
-	Power    float32 // W
-	SMClock  float32 // Hz
-	Memory   float32 // bytes used
-}
-
-// GPU decodes the payload; call it only on a record of that kind.
-func (r *Record) GPU() GPU {
-	return GPU{Flags: r.Flags(), Ref: r.Ref(),
-		Begin:    r.u64(8),
-		End:      r.u64(16),
-		SM:       r.f32(24),
-		Resident: r.f32(28),
-		Tensor:   r.f32(32),
-		DRAM:     r.f32(36),
-		Copy:     r.f32(40),
-		Power:    r.f32(44),
-		SMClock:  r.f32(48),
-		Memory:   r.f32(52),
-	}
-}
-
-// Encode returns the record, its sequence number still unset.
-func (v GPU) Encode() (r Record) {
-	r.head(KindGPU, v.Flags, v.Ref)
-	r.put64(8, v.Begin)
-	r.put64(16, v.End)
-	r.putf(24, v.SM)
-	r.putf(28, v.Resident)
-	r.putf(32, v.Tensor)
-	r.putf(36, v.DRAM)
-	r.putf(40, v.Copy)
-	r.putf(44, v.Power)
-	r.putf(48, v.SMClock)
-	r.putf(52, v.Memory)
-	return r
-}
 
 // Machine is the whole machine over one window (SPEC §2).
 type Machine struct {

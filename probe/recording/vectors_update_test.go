@@ -102,6 +102,16 @@ var recordLayouts = []layout{
 	{KindDisk, deviceFields}, {KindNet, deviceFields},
 	{KindSource, []vectorField{fieldAt(8, "u64", "begin"), fieldAt(16, "u64", "end"), fieldAt(24, "u64", "lateness"),
 		fieldAt(32, "u32", "samples"), fieldAt(36, "u32", "errors"), fieldAt(40, "f32", "cpu"), fieldAt(44, "u64", "rss")}},
+	{KindGPUPipes, []vectorField{fieldAt(8, "u64", "begin"), fieldAt(16, "u64", "end"), fieldAt(24, "f32", "engine"),
+		fieldAt(28, "f32", "occupancy"), fieldAt(32, "f32", "fp32"), fieldAt(36, "f32", "pcie_in"), fieldAt(40, "f32", "pcie_out"),
+		fieldAt(44, "f32", "nvlink_in"), fieldAt(48, "f32", "nvlink_out")}},
+	{KindGPUState, []vectorField{fieldAt(8, "u64", "begin"), fieldAt(16, "u64", "end"), fieldAt(24, "f32", "power"),
+		fieldAt(28, "f32", "power_limit"), fieldAt(32, "f32", "sm_clock"), fieldAt(36, "f32", "sm_clock_max"),
+		fieldAt(40, "f32", "memory_used"), fieldAt(44, "f32", "memory_all"), fieldAt(48, "u32", "reasons"), fieldAt(52, "u32", "link"),
+		fieldAt(56, "f32", "resident")}},
+	{KindGPUProcess, []vectorField{fieldAt(8, "u64", "begin"), fieldAt(16, "u64", "end"), fieldAt(24, "u32", "pid"),
+		fieldAt(32, "u64", "memory")}},
+	{KindGPUEvent, []vectorField{fieldAt(8, "u64", "t"), fieldAt(16, "u32", "code"), fieldAt(24, "u64", "value")}},
 }
 
 var deviceFields = []vectorField{fieldAt(8, "u64", "begin"), fieldAt(16, "u64", "end"), fieldAt(24, "f32", "read"),

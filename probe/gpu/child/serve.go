@@ -126,16 +126,33 @@ func (s *server) sample(ctx context.Context, until, late uint64, problem error) 
 	if err := s.announce(batch.Failures); err != nil {
 		return err
 	}
-	if err := s.out.Append(encode(batch.Windows)...); err != nil {
+	if err := s.out.Append(encode(batch)...); err != nil {
 		return err
 	}
 	return s.health(batch, problem, late)
 }
 
-func encode(windows []recording.GPU) []recording.Record {
-	records := make([]recording.Record, len(windows))
-	for i, w := range windows {
-		records[i] = w.Encode()
+// encode puts the further counters of a window right behind it, as SPEC §2 has them.
+func encode(b gpu.Batch) (records []recording.Record) {
+	pipes := map[uint16][]recording.GPUPipes{}
+	for _, p := range b.Pipes {
+		pipes[p.Ref] = append(pipes[p.Ref], p)
+	}
+	for _, w := range b.Windows {
+		records = append(records, w.Encode())
+		if more := pipes[w.Ref]; len(more) > 0 && more[0].Begin == w.Begin && more[0].End == w.End {
+			records = append(records, more[0].Encode())
+			pipes[w.Ref] = more[1:]
+		}
+	}
+	for _, v := range b.States {
+		records = append(records, v.Encode())
+	}
+	for _, v := range b.Processes {
+		records = append(records, v.Encode())
+	}
+	for _, v := range b.Events {
+		records = append(records, v.Encode())
 	}
 	return records
 }
