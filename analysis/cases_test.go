@@ -63,6 +63,26 @@ func TestFetchesAreSteps(t *testing.T) {
 	}
 }
 
+// TestWatchedByAWord: watch(loader) says no more than that; the wait is measured all the same, and no number of workers is made up.
+func TestWatchedByAWord(t *testing.T) {
+	x := newTape(t)
+	id := x.rank(7, 0)
+	x.AddNote(id, recording.LoaderNote{Kind: "watch"})
+	x.write(id, recording.Iterator{Begin: at(0), End: at(0), Workers: recording.Unknown32, Length: 60, Prefetch: recording.Unknown32}.Encode())
+	for i := range 60 {
+		x.fetch(id, 0, first(i), uint32(i), float64(20*i), float64(20*i+5))
+	}
+	r := x.run()
+	wants(t, "step", r.Step.MeanSeconds, 0.020, 1e-9)
+	wants(t, "data wait share", r.Step.DataWaitShare, 0.25, 1e-9)
+	if n := r.Loaders[0].WorkersSeen; n != 0 {
+		t.Errorf("%d workers were seen", n)
+	}
+	if has(r, "too-few-workers") || len(r.Fixes) > 0 {
+		t.Errorf("who builds is not known, but %+v, %+v", r.Verdicts, r.Fixes)
+	}
+}
+
 // TestAccumulation: four fetches per step.
 func TestAccumulation(t *testing.T) {
 	x := newTape(t)

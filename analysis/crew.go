@@ -55,7 +55,8 @@ func (b *crew) add(k *rank, l *load.Loader) {
 		b.note, b.noted = l.Note, true
 	}
 	b.role = stronger(b.role, k.roleOf(l.ID))
-	b.workers = max(b.workers, l.Workers(), k.workers(l.ID))
+	n, _ := k.workers(l.ID)
+	b.workers = max(b.workers, l.Workers(), n)
 	b.addIterators(k, l)
 	if l.Summed && len(k.Fetches) == 0 {
 		b.fetches += int(min(l.Sums.Fetches.Or(0), math.MaxInt32))
@@ -80,7 +81,9 @@ func (b *crew) addIterators(k *rank, l *load.Loader) {
 	for i := range l.Iterators {
 		it := &k.Iterators[l.Iterators[i]]
 		epochs++
-		b.workers = max(b.workers, int(min(it.Workers, 1<<16)))
+		if it.Workers != recording.Unknown32 {
+			b.workers = max(b.workers, int(min(it.Workers, 1<<16)))
+		}
 		if it.Length != recording.Unknown32 {
 			b.length = unit.Some(int(it.Length))
 		}

@@ -37,7 +37,9 @@ func (r *run) parameters(k *rank) loader.Parameters {
 	}
 	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.deviceUse(), GPUs: len(r.ranked)}
 	if l != nil {
-		p.Args = b.arguments(k.workers(l.ID))
+		workers, known := k.workers(l.ID)
+		p.Args = b.arguments(workers)
+		p.Args.Unseen = !known
 		p.Epoch = k.epochStart(l, b)
 	}
 	return p

@@ -110,7 +110,8 @@ func (st *steadyState) hand(loader uint16, ns int64) {
 func (k *rank) batchSize() int {
 	workers := 0
 	for _, id := range k.trains.ids {
-		workers = max(workers, k.workers(id))
+		n, _ := k.workers(id)
+		workers = max(workers, n)
 	}
 	steps := len(k.Steps)
 	if k.byFetch {

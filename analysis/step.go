@@ -103,7 +103,9 @@ func (w *walker) fill(s *step) {
 	for ; w.iterator < len(k.Iterators) && k.Iterators[w.iterator].Begin < s.end; w.iterator++ {
 		it := &k.Iterators[w.iterator]
 		p := w.progress(it.Loader)
-		p.workers = int(min(it.Workers, 1<<16))
+		if it.Workers != recording.Unknown32 {
+			p.workers = int(min(it.Workers, 1<<16))
+		}
 		if it.Length != recording.Unknown32 {
 			p.length = int(it.Length)
 		}
@@ -183,30 +185,36 @@ func (w *walker) progress(loader uint16) *progress {
 	}
 	p := w.loaders[loader]
 	if p == nil {
-		p = &progress{workers: w.rank.workers(loader)}
+		workers, _ := w.rank.workers(loader) // none known: none are waited for to fill their queues
+		p = &progress{workers: workers}
 		w.loaders[loader] = p
 	}
 	w.recent, w.recentID = p, loader
 	return p
 }
 
-// workers returns how many processes built for a loader: by its first iterator, else by its arguments, else by those seen.
-func (k *rank) workers(loader uint16) int {
+// workers returns how many processes built for a loader: by its first iterator, else by its arguments, else by those seen. It is
+// not known where a watched loader was given no number and no builder was seen.
+func (k *rank) workers(loader uint16) (n int, known bool) {
 	l := k.Loader(loader)
 	if l == nil {
-		return 0
+		return 0, false
 	}
 	if len(l.Iterators) > 0 {
-		return int(min(k.Iterators[l.Iterators[0]].Workers, 1<<16))
+		if n := k.Iterators[l.Iterators[0]].Workers; n != recording.Unknown32 {
+			return int(min(n, 1<<16)), true
+		}
 	}
 	if n, ok := l.Note.Arguments.Workers.Get(); ok && n >= 0 && n < 1<<16 {
-		return int(n)
+		return int(n), true
 	}
-	return l.Workers()
+	n = l.Workers()
+	return n, n > 0
 }
 
 // builds reports whether the training process builds the batches of a loader itself.
 func (k *rank) builds(loader uint16) bool {
 	l := k.Loader(loader)
-	return l != nil && l.Note.Kind != "watch" && k.workers(loader) == 0
+	n, known := k.workers(loader)
+	return l != nil && l.Note.Kind != "watch" && known && n == 0
 }

@@ -14,6 +14,9 @@ func persistentWorkers(j *job, s state) proposal {
 	switch {
 	case !j.p.Epoch.Seconds.IsKnown():
 		return proposal{}
+	case j.p.Args.Unseen:
+		p.zero = unseen
+		return p
 	case s.law.Workers == 0:
 		p.zero = "there are no workers to keep"
 		return p

@@ -182,6 +182,19 @@ func TestWatched(t *testing.T) {
 	}
 }
 
+// TestUnseenWorkers: where nobody said who builds the batches, nothing is said of workers.
+func TestUnseenWorkers(t *testing.T) {
+	r := rank(scenario.S02(0), func(p *loader.Parameters) { p.Args.Watched, p.Args.Unseen, p.Batch = true, true, loader.BatchCosts{} })
+	for _, n := range r.NoHelp {
+		if strings.Contains(n.Reason, "no workers") {
+			t.Errorf("%s: %s", n.ID, n.Reason)
+		}
+	}
+	if len(r.Fixes) > 0 {
+		t.Errorf("%s is proposed", r.Fixes[0].ID)
+	}
+}
+
 // TestLazyCache: a cache of what an object store serves fills in the first epoch, which gains nothing.
 func TestLazyCache(t *testing.T) {
 	j := scenario.Job{W: 2, K: 2, Sleep: 0.173, Burn: 0.012, Device: 0.029, Floor: 0.001, Solo: true, Read: 26e3}

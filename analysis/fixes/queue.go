@@ -17,7 +17,11 @@ const maxPrefetch = 8
 // prefetchFactor lengthens the queue. It evens out builds that vary; it builds no batch sooner (scenario S03).
 func prefetchFactor(j *job, s state) proposal {
 	p := proposal{title: "a larger prefetch_factor", effort: oneArgument}
-	if s.law.Workers == 0 {
+	switch {
+	case j.p.Args.Unseen:
+		p.zero = unseen
+		return p
+	case s.law.Workers == 0:
 		p.zero = "there are no workers whose batches could queue up"
 		return p
 	}

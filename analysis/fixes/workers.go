@@ -42,6 +42,9 @@ func moreWorkers(j *job, s state) proposal {
 	return p
 }
 
+// unseen is why nothing is said of the workers of a watched loader that nobody described.
+const unseen = "how many workers build was not seen; watch() takes it as an argument"
+
 // enoughWorkers says why no worker is added.
 func (j *job) enoughWorkers(s state, enough int) string {
 	l := s.law

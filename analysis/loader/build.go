@@ -84,7 +84,7 @@ func (m *Model) offCPU(cpu stat.Estimate, okCPU bool) (stat.Estimate, bool) {
 // wall is a build's wall time; without workers it is what next() takes.
 func (m *Model) wall() (stat.Estimate, bool) {
 	wall, ok := m.Parameters.Batch.Wall.Get()
-	if ok || m.Law.Workers > 0 {
+	if ok || m.Law.Workers > 0 || m.Parameters.Args.Unseen {
 		return wall, ok
 	}
 	wait, ok := m.Parameters.Step.Wait.Get()

@@ -86,6 +86,8 @@ func (m *Model) explain(predicted, measured float64) string {
 	miss := fmt.Sprintf("the law gives %.1f ms for a step that took %.1f ms", predicted*1e3, measured*1e3)
 	cv := m.Parameters.Batch.CV.Or(0)
 	switch {
+	case predicted < measured && !m.Known.Build && m.Parameters.Args.Watched:
+		return miss + ": the time to build a batch was not seen. Put `with datawait.building(index):` around the code that builds one"
 	case predicted < measured && !m.Known.Build:
 		return miss + ": the time to build a batch was not seen. Record with the hook in the workers (diagnose says why it was not loaded)"
 	case predicted < measured && cv > 0.3:

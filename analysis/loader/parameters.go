@@ -84,7 +84,8 @@ type SoloCosts struct {
 
 // Arguments is what the loader was made with. An argument that was not seen is unknown.
 type Arguments struct {
-	Workers     int              // W: worker processes seen; 0 = the training process builds batches itself
+	Workers     int              // W: worker processes seen; 0 = the training process builds batches itself …
+	Unseen      bool             // … or, with this, nobody said who builds and no builder was seen
 	Prefetch    unit.Maybe[int]  // P: batches per worker
 	Persistent  unit.Maybe[bool] // persistent_workers
 	PinMemory   unit.Maybe[bool]

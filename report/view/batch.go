@@ -87,10 +87,13 @@ func reads(l analysis.Loader) string {
 
 func batchNotes(r *analysis.Result, l analysis.Loader) []string {
 	by := plural(l.WorkersSeen, "worker")
-	if l.WorkersSeen == 0 {
+	switch {
+	case unseen(l):
+		by = "who builds it was not seen"
+	case l.WorkersSeen == 0:
 		by = "built in the training process"
 	}
-	if k := usableCores(r); k.Known {
+	if k := usableCores(r); k.Known && !unseen(l) {
 		by += " on " + k.Text + " usable cores"
 	}
 	notes := []string{by}
@@ -101,6 +104,19 @@ func batchNotes(r *analysis.Result, l analysis.Loader) []string {
 		notes = append(notes, q.Text+" read")
 	}
 	return notes
+}
+
+// unseen reports that nobody said who builds the batches of a loader, and no builder was seen.
+func unseen(l analysis.Loader) bool {
+	return l.WorkersSeen == 0 && l.Kind == "watch" && string(l.Arguments["num_workers"]) == "null"
+}
+
+// workers is a table's count of them.
+func workers(l analysis.Loader) string {
+	if unseen(l) {
+		return "unknown"
+	}
+	return count(l.WorkersSeen)
 }
 
 // arguments writes the arguments of a loader as a call would have them.

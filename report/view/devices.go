@@ -159,7 +159,7 @@ func loaders(r *analysis.Result) Table {
 		{"build, one worker", true}, {"build, undisturbed", true}, {"read per batch", true}, {"by", false}, {"epoch start", true}, {"arguments", false}}}
 	for _, l := range r.Loaders {
 		t.Rows = append(t.Rows, []Cell{
-			textCell(orWords(cleanName(l.Dataset), "loader "+count(l.ID))), textCell(cleanName(l.Role)), textCell(cleanName(l.Kind)), textCell(count(l.WorkersSeen)),
+			textCell(orWords(cleanName(l.Dataset), "loader "+count(l.ID))), textCell(cleanName(l.Role)), textCell(cleanName(l.Kind)), textCell(workers(l)),
 			textCell(count(l.Fetches)), cell(seconds(measured(l.WaitSeconds))), cell(timed(l.BuildSeconds)), cell(timed(l.SoloBuildSeconds)), cell(scaled(l.Bytes, byteScales)),
 			textCell(cleanName(l.BytesSource)), cell(timed(l.EpochStartSeconds)), textCell(arguments(l)),
 		})

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -154,5 +155,21 @@ func TestDamageIsTold(t *testing.T) {
 	}
 	if text := unread(analysis.DamageReport{TornTails: 1, Unfinished: true}); text != "" {
 		t.Errorf("a recording cut short: %q", text)
+	}
+}
+
+// Of a watched loader that nobody described, no number of workers is shown, and nobody is said to build its batches.
+func TestUnseenBuildersAreUnknown(t *testing.T) {
+	l := analysis.Loader{Kind: "watch", Arguments: map[string]json.RawMessage{"num_workers": json.RawMessage("null")}}
+	r := &analysis.Result{Loaders: []analysis.Loader{l}}
+	if notes := batchNotes(r, l); notes[0] != "who builds it was not seen" {
+		t.Errorf("built by: %q", notes[0])
+	}
+	if cell := loaders(r).Rows[0][3]; cell.Text != "unknown" {
+		t.Errorf("workers: %q", cell.Text)
+	}
+	l.Arguments["num_workers"] = json.RawMessage("0")
+	if notes := batchNotes(r, l); notes[0] != "built in the training process" {
+		t.Errorf("without workers it is built by: %q", notes[0])
 	}
 }
