@@ -74,6 +74,8 @@ func (k *rank) stepCount() int {
 // end says how the process ended.
 func (k *rank) end() string {
 	switch {
+	case k.Replaced:
+		return "restarted"
 	case k.Finished:
 		return "normally"
 	case k.Parked:

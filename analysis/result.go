@@ -98,7 +98,7 @@ type Rank struct {
 	ExposedWaitShare Ratio              `json:"exposed_wait_share"`
 	MeanStepSeconds  Ratio              `json:"mean_step_seconds"`
 	MainCPUCores     Ratio              `json:"main_cpu_cores"` // of the training process, workers apart
-	Ended            string             `json:"ended"`          // normally, failed, killed, parked, running or unknown
+	Ended            string             `json:"ended"`          // normally, failed, killed, parked, restarted (as another program), running or unknown
 }
 
 // Loader is one data loader of the job (the same loader of several ranks is one row).

@@ -76,6 +76,7 @@ type Rank struct {
 	Emulated     bool  // its device clock is the emulated one
 	Parked       bool  // it waited to be ended
 	Finished     bool  // it ended by itself, normally
+	Replaced     bool  // its process went on as another program (execve), which is the next rank of this number
 	TestBegan    int64 // first sign of the cached-data test; Unknown if there was none
 	FetchCPU     int64 // Σ thread CPU inside next(), over the FetchClocked fetches that know it
 	FetchClocked int

@@ -86,18 +86,29 @@ func (l *loading) owner(w *workerStream, claims []claim) (*Loader, uint32) {
 		}
 		return best.rank.loader(best.rec.Ref), best.rec.Epoch
 	}
+	parent := l.parent(w)
+	if parent == nil {
+		return nil, 0
+	}
+	if w.loader != recording.Unknown16 {
+		return parent.loader(w.loader), 0
+	}
+	return parent.watched(), 0
+}
+
+// parent finds the rank whose pid a builder names: of the programs that process was in turn, the last that began before the
+// builder.
+func (l *loading) parent(w *workerStream) (best *Rank) {
+	before := func(r *Rank) bool { return r.Declaration.Opened <= w.declaration.Opened }
 	for _, r := range l.job.Others {
 		if r.Node != w.node || r.Declaration.PID != w.declaration.Parent || w.declaration.Parent == 0 {
 			continue
 		}
-		if w.loader != recording.Unknown16 {
-			return r.loader(w.loader), 0
-		}
-		if watched := r.watched(); watched != nil {
-			return watched, 0
+		if best == nil || before(r) && (!before(best) || r.Declaration.Opened > best.Declaration.Opened) {
+			best = r
 		}
 	}
-	return nil, 0
+	return best
 }
 
 // watched returns the rank's only loader that is not PyTorch's.

@@ -56,8 +56,8 @@ func (l *loading) node(index int, reader recording.Reader) error {
 	return nil
 }
 
-// folds returns what takes each stream's records, by stream number. Two streams of one process (an agent that was restarted)
-// are one rank.
+// folds returns what takes each stream's records, by stream number. Two streams of one ring (an agent that was restarted) are
+// one rank.
 func (l *loading) folds(node *Node, streams []recording.Stream) []fold {
 	var folds []fold
 	mains := map[identity]*Rank{}
@@ -71,7 +71,7 @@ func (l *loading) folds(node *Node, streams []recording.Stream) []fold {
 		}
 		switch s.Declaration.Producer {
 		case recording.ProducerMain:
-			key := identity{s.Declaration.BootID, s.Declaration.PID, s.Declaration.StartTicks}
+			key := identity{processOf(s.Declaration), s.Declaration.Opened}
 			r := mains[key]
 			if r == nil {
 				r = newRank(node, s.Declaration, len(l.job.Others))
@@ -94,11 +94,20 @@ func (l *loading) folds(node *Node, streams []recording.Stream) []fold {
 // maxGap is how far stream numbers may run ahead of the streams that exist.
 const maxGap = 1 << 16
 
-// identity tells two processes of one host apart, even where a pid was used twice.
-type identity struct {
+// lifetime tells two processes of one host apart, even where a pid was used twice.
+type lifetime struct {
 	boot  string
 	pid   int
 	start uint64
+}
+
+func processOf(d recording.Declaration) lifetime { return lifetime{d.BootID, d.PID, d.StartTicks} }
+
+// identity names what one process did as one program. A script that replaces itself (execve) stays the same process, and
+// begins to count anew.
+type identity struct {
+	lifetime
+	opened uint64
 }
 
 // name chooses the node's host name: the agent's word first, a container's last.
@@ -152,12 +161,13 @@ func (l *loading) ranks() {
 	slices.SortStableFunc(ranks, func(a, b *Rank) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.restart(), b.restart()), cmp.Compare(a.Begin, b.Begin))
 	})
+	replacements(ranks)
 	l.job.Ranks, l.job.Others = ranks, others
 }
 
-// number gives ranks that declare none the first numbers that are free.
+// number gives ranks that declare none the first numbers that are free; a process keeps its number as another program.
 func number(ranks []*Rank) {
-	used := map[int]bool{}
+	used, known := map[int]bool{}, map[lifetime]int{}
 	for _, r := range ranks {
 		if d := r.Declaration.Rank; d != nil {
 			r.Number = *d
@@ -169,11 +179,27 @@ func number(ranks []*Rank) {
 		if r.Declaration.Rank != nil {
 			continue
 		}
+		process := processOf(r.Declaration)
+		if n, ok := known[process]; ok && r.Declaration.Opened != 0 {
+			r.Number = n
+			continue
+		}
 		for used[next] {
 			next++
 		}
 		r.Number = next
-		used[next] = true
+		used[next], known[process] = true, next
+	}
+}
+
+// replacements finds what processes were before they became another program.
+func replacements(ranks []*Rank) {
+	for i, r := range ranks {
+		for _, later := range ranks[i+1:] {
+			if r.Declaration.Opened != 0 && later.Declaration.Opened > r.Declaration.Opened && processOf(later.Declaration) == processOf(r.Declaration) {
+				r.Replaced = true
+			}
+		}
 	}
 }
 

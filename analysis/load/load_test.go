@@ -161,6 +161,34 @@ func TestTwice(t *testing.T) {
 }
 
 // TestExposed: the device's clock answers late, and sometimes not at all.
+// TestReplaced: a script that replaced itself is one rank with a row per program, each with its own numbers and builders.
+func TestReplaced(t *testing.T) {
+	x := newTape(t, recording.Manifest{})
+	at := func(p recording.Producer, pid, parent int, opened uint64) recording.StreamID {
+		return x.declare(recording.Declaration{Producer: p, PID: pid, Parent: parent, Opened: opened})
+	}
+	later, first := at(recording.ProducerMain, 7, 0, 300), at(recording.ProducerMain, 7, 0, 100)
+	early, late := at(recording.ProducerWorker, 8, 7, 150), at(recording.ProducerWorker, 9, 7, 350)
+	x.Add(first, fetch(0, 0, 0, 110, 120), fetch(0, 0, 1, 130, 150))
+	x.Add(later, fetch(0, 0, 0, 310, 320))
+	for id, n := range map[recording.StreamID]uint64{first: 2, later: 1} {
+		x.AddNote(id, recording.LoaderNote{Loader: 0, Kind: "watch"})
+		x.AddNote(id, recording.SumsNote{Loader: 0, Fetches: unit.Some(n)})
+	}
+	x.Add(early, batch(0, 0, 101, 119))
+	x.Add(late, batch(0, 0, 301, 319))
+	j := x.load()
+	if len(j.Ranks) != 2 || j.Ranks[0].Number != j.Ranks[1].Number || !j.Ranks[0].Replaced || j.Ranks[1].Replaced {
+		t.Fatalf("ranks %+v", j.Ranks)
+	}
+	for i, n := range []int{2, 1} {
+		l := j.Ranks[i].Loaders[0]
+		if l.Fetches != n || l.Sums.Fetches.Or(0) != uint64(n) || len(l.Builds) != 1 || l.Builds[0].PID != 8+i {
+			t.Errorf("program %d: %+v", i+1, l)
+		}
+	}
+}
+
 func TestExposed(t *testing.T) {
 	x := newTape(t, recording.Manifest{})
 	main := x.main(7)

@@ -130,7 +130,10 @@ func TestRingNames(t *testing.T) {
 	if pid, ticks, ok := ParseRingName(RingName(12, 34567)); !ok || pid != 12 || ticks != 34567 {
 		t.Errorf("got %d, %d, %v", pid, ticks, ok)
 	}
-	for _, name := range []string{"ring-1-2.dwr.tmp", "ring--1-2.dwr", "ring-0-2.dwr", "ring-1.dwr", "ring-01-2.dwr", "ring-1-99999999999999999999.dwr", ""} {
+	if pid, ticks, ok := ParseRingName(NextRingName(12, 34567, 3)); !ok || pid != 12 || ticks != 34567 {
+		t.Errorf("a further one: got %d, %d, %v", pid, ticks, ok)
+	}
+	for _, name := range []string{"ring-1-2-1.dwr", "ring-1-2-02.dwr", "ring-1-2-3-4.dwr", "ring-1-2-.dwr", "ring-1-2.dwr.tmp", "ring--1-2.dwr", "ring-0-2.dwr", "ring-1.dwr", "ring-01-2.dwr", "ring-1-99999999999999999999.dwr", ""} {
 		if _, _, ok := ParseRingName(name); ok {
 			t.Errorf("%q was taken for a ring", name)
 		}

@@ -34,10 +34,19 @@ func RingName(pid int, startTicks uint64) string {
 	return fmt.Sprintf("ring-%d-%d.dwr", pid, startTicks)
 }
 
-// ParseRingName is the inverse of RingName.
+// NextRingName returns the name of a further ring of the same process, n from 2.
+func NextRingName(pid int, startTicks uint64, n int) string {
+	return fmt.Sprintf("ring-%d-%d-%d.dwr", pid, startTicks, n)
+}
+
+// ParseRingName is the inverse of both.
 func ParseRingName(name string) (pid int, startTicks uint64, ok bool) {
-	n, err := fmt.Sscanf(name, "ring-%d-%d.dwr", &pid, &startTicks)
-	return pid, startTicks, err == nil && n == 2 && pid > 0 && name == RingName(pid, startTicks)
+	var n int
+	if found, err := fmt.Sscanf(name, "ring-%d-%d-%d.dwr", &pid, &startTicks, &n); err == nil && found == 3 {
+		return pid, startTicks, pid > 0 && n > 1 && name == NextRingName(pid, startTicks, n)
+	}
+	found, err := fmt.Sscanf(name, "ring-%d-%d.dwr", &pid, &startTicks)
+	return pid, startTicks, err == nil && found == 2 && pid > 0 && name == RingName(pid, startTicks)
 }
 
 // RingState says whether the process has closed its ring.

@@ -23,6 +23,8 @@ type Declaration struct {
 	PPID        int               `json:"ppid"`
 	Parent      int               `json:"parent,omitempty"` // a worker's main process
 	StartTicks  uint64            `json:"start_ticks"`
+	Opened      uint64            `json:"opened,omitempty"`        // ns, when the ring was made; 0 = not told
+	Namespace   uint64            `json:"pid_namespace,omitempty"` // inode of the one PID is meant in; 0 = not told
 	Argv        []string          `json:"argv,omitempty"`
 	Python      string            `json:"python,omitempty"`
 	Torch       string            `json:"torch,omitempty"`

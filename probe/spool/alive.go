@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // processLives reports whether the process runs: the same one, not a later one with its number.
@@ -15,6 +16,28 @@ func processLives(pid int, startTicks uint64) bool {
 	}
 	state, started, ok := parseStat(stat)
 	return ok && started == startTicks && state != 'Z' && state != 'X'
+}
+
+// foreign reports whether the ring's process counts pids in another namespace than [Options.Alive] does (a container of the
+// job): there its pid is another process's, or nobody's.
+func (d *Drainer) foreign(r *ring) bool {
+	if r.reader == nil {
+		return false
+	}
+	of := r.reader.Declaration().Namespace
+	return of != 0 && d.options.Namespace != 0 && of != d.options.Namespace
+}
+
+// ownNamespace returns the inode of this process's pid namespace (pid_namespaces(7)), 0 where it cannot be read.
+func ownNamespace() uint64 {
+	info, err := os.Stat("/proc/self/ns/pid")
+	if err != nil {
+		return 0
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
 }
 
 // parseStat returns the state and start time of /proc/<pid>/stat: fields 3 and 22 (proc_pid_stat(5)). The name in field 2 may

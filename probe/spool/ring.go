@@ -19,6 +19,7 @@ type ring struct {
 	header   recording.RingHeader
 	due      uint64 // ns, not to be read before
 	checked  uint64 // ns, when the process was last looked for
+	replaced bool   // its process became another program (execve), which has a ring of its own
 	failures int    // polls in a row in which it could not be read
 	paired   uint64 // monotonic time of the newest clock note in the sink
 	told     recording.LostNote
@@ -47,9 +48,6 @@ func (r *ring) mayRecover(err error) bool {
 
 // pollRing reads what is new: the live view even when the sink is broken, then notes and records.
 func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
-	if err := d.open(r); err != nil {
-		return err
-	}
 	h, err := r.reader.Header()
 	if err != nil {
 		return err
@@ -94,12 +92,31 @@ func (d *Drainer) open(r *ring) error {
 	}
 	r.reader = reader
 	d.order = nil
+	d.replace(r)
 	if reader.Declaration().Producer == recording.ProducerMain {
 		d.counts.Mains++
 	} else {
 		d.counts.Workers++
 	}
 	return nil
+}
+
+// replace finds the rings of the same process: the one that was opened last is its own, the others are what it was before.
+func (d *Drainer) replace(r *ring) {
+	own := r.reader.Declaration()
+	if own.Opened == 0 {
+		return
+	}
+	for _, o := range d.rings {
+		if o == r || o.pid != r.pid || o.ticks != r.ticks || o.reader == nil {
+			continue
+		}
+		other := o.reader.Declaration()
+		if other.Namespace == own.Namespace && other.Opened != 0 {
+			o.replaced = o.replaced || other.Opened < own.Opened
+			r.replaced = r.replaced || other.Opened > own.Opened
+		}
+	}
 }
 
 // drain hands notes and records to the sink. Only an error of the ring is returned; the sink's is kept.

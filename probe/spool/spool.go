@@ -31,6 +31,8 @@ type Options struct {
 	Remove bool
 	// Alive reports whether the process with this pid and start time (clock ticks since boot) runs. nil looks into /proc.
 	Alive func(pid int, startTicks uint64) bool
+	// Namespace is the pid namespace in which Alive knows pids, by its inode. 0 = this process's own.
+	Namespace uint64
 }
 
 const (
@@ -76,6 +78,7 @@ func Watch(dir string, sink recording.Sink, o Options) *Drainer {
 	if o.Alive == nil {
 		o.Alive = processLives
 	}
+	o.Namespace = cmp.Or(o.Namespace, ownNamespace())
 	return &Drainer{dir: dir, sink: sink, options: o, rings: map[string]*ring{}, done: map[string]bool{}}
 }
 
@@ -169,11 +172,17 @@ func (d *Drainer) adopt(entries []os.DirEntry) {
 // follow polls one ring, and ends it when its process has ended or it turned out to be no ring.
 func (d *Drainer) follow(name string, now uint64, last bool) {
 	r := d.rings[name]
+	err := d.open(r)
 	ended := last || d.hasEnded(r, now)
 	if !ended && now < r.due {
 		return
 	}
-	err := d.pollRing(r, now, ended)
+	if err != nil && ended { // it may have become whole just before its process ended
+		err = d.open(r)
+	}
+	if err == nil {
+		err = d.pollRing(r, now, ended)
+	}
 	switch {
 	case err == nil && !ended:
 		return
@@ -191,8 +200,11 @@ func (d *Drainer) follow(name string, now uint64, last bool) {
 // hasEnded reports whether the process has closed its ring or is gone. It is asked before the ring is read, so that a last
 // record written just before the end is seen.
 func (d *Drainer) hasEnded(r *ring, now uint64) bool {
-	if r.header.State == recording.RingClosed {
+	if r.header.State == recording.RingClosed || r.replaced {
 		return true
+	}
+	if d.foreign(r) {
+		return false // its pid means another process here: it is followed until it is closed, or to the end of the run
 	}
 	if r.checked != 0 && now-r.checked < aliveEvery {
 		return false

@@ -160,6 +160,54 @@ func TestALaterProcessWithTheSameNumberIsNotTheSame(t *testing.T) {
 	}
 }
 
+// again makes a further ring of the same process, which replaced its program (execve) and counts from 1 again.
+func (j *job) again(pid, n int, d recording.Declaration) *recording.RingWriter {
+	j.Helper()
+	d.Producer, d.PID = recording.ProducerMain, pid
+	w, err := recording.CreateRing(filepath.Join(j.dir, recording.NextRingName(pid, uint64(10*pid), n)), 16, d)
+	if err != nil {
+		j.Fatal(err)
+	}
+	j.Cleanup(func() { w.Abandon() })
+	return w
+}
+
+func TestAProgramThatReplacedItselfEndsItsFirstRing(t *testing.T) {
+	j := newJob(t, Options{Remove: true})
+	first := j.again(7, 3, recording.Declaration{Opened: 100}) // the numbers in the names tell nothing
+	write(t, first, 5)
+	j.poll(1)
+	second := j.again(7, 2, recording.Declaration{Opened: 200})
+	write(t, second, 2)
+	j.poll(2)
+	j.poll(3)
+	if c := j.Counts(); c.Ended != 1 || c.Lost != 0 || len(j.Live()) != 1 || j.Live()[0].Declaration.Opened != 200 {
+		t.Fatalf("%+v, alive %+v", c, j.Live())
+	}
+	if _, n := j.drained(7); n != 2 || len(j.memory.Streams()) != 2 {
+		t.Errorf("%d records of the second program, %d streams", n, len(j.memory.Streams()))
+	}
+}
+
+func TestARingFromAContainerIsFollowedUntilItIsClosed(t *testing.T) {
+	j := newJob(t, Options{Remove: true, Namespace: 1})
+	j.dead[7] = true // nobody has that number here
+	w := j.again(7, 2, recording.Declaration{Namespace: 2})
+	for now := uint64(1); now < 5; now++ {
+		write(t, w, 1)
+		j.poll(now * second)
+	}
+	if _, n := j.drained(7); n != 4 || j.Counts().Ended != 0 || len(j.Live()) != 1 {
+		t.Fatalf("%d records, %+v", n, j.Counts())
+	}
+	w.Close()
+	j.poll(5 * second)
+	j.poll(6 * second)
+	if j.Counts().Ended != 1 {
+		t.Errorf("%+v", j.Counts())
+	}
+}
+
 func TestBadRingsAreCountedAndLeftAlone(t *testing.T) {
 	j := newJob(t, Options{})
 	os.WriteFile(j.path(1), []byte("XXXXXXXX"), 0o600)

@@ -26,6 +26,7 @@ from .layout import BATCH, COST, END, ERROR, FETCH, IO, NO_GRAD, STEP, UNCOUNTED
 MINUTE = 60_000_000_000
 MILLISECOND = 1_000_000
 MOST_PENDING = 64
+MOST_NAMES = 1000  # programs that one process may be in turn
 
 UNDELIVERED = END | ERROR
 
@@ -90,8 +91,8 @@ class Ring:
         self.pid = os.getpid()
         self.capacity = place.capacity(folder, records)
         self.mask = self.capacity - 1
-        self.path = os.path.join(folder, "ring-%d-%d.dwr" % (self.pid, start_ticks()))
-        self.map = _allocate(self.path, place.ring_bytes(self.capacity))
+        stem = "ring-%d-%d" % (self.pid, start_ticks())
+        self.path, self.map = _create(folder, stem, place.ring_bytes(self.capacity))
         header = memoryview(self.map)[: layout.HEADER_BYTES]
         self.longs = header.cast("Q")
         self.ints = header.cast("I")
@@ -246,6 +247,18 @@ class Ring:
             self.ints[layout.I_STATE] = layout.CLOSED
 
 
+def _create(folder: str, stem: str, size: int) -> Tuple[str, mmap.mmap]:
+    """A ring under the first name that is free: a script that replaces itself (execve) remains the same process."""
+    for number in range(1, MOST_NAMES):
+        name = stem if number == 1 else "%s-%d" % (stem, number)
+        path = os.path.join(folder, name + ".dwr")
+        try:
+            return path, _allocate(path, size)
+        except FileExistsError:
+            continue
+    raise place.Refused("spool %s holds %d rings of this process" % (folder, MOST_NAMES - 1))
+
+
 def _allocate(path: str, size: int) -> mmap.mmap:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -282,6 +295,14 @@ def boot_id() -> "str | None":
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
+    except OSError:
+        return None
+
+
+def pid_namespace() -> "int | None":
+    """Which processes this one's pids mean: the inode of its pid namespace (pid_namespaces(7))."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
         return None
 

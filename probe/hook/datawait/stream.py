@@ -15,7 +15,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from . import layout, place
-from .ring import Ring, boot_id, start_ticks
+from .ring import Ring, boot_id, pid_namespace, start_ticks
 from .version import __version__
 
 # Reasons in a `hook-error` note and in MARK 3.
@@ -110,6 +110,8 @@ def declare(role: str) -> Dict[str, Any]:
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "start_ticks": start_ticks(),
+        "opened": time.monotonic_ns(),
+        "pid_namespace": pid_namespace(),
         "argv": [str(word)[:200] for word in getattr(sys, "argv", [])[:32]],
         "python": "%d.%d.%d" % sys.version_info[:3],
         "torch": getattr(torch, "__version__", None) and str(torch.__version__),  # type: ignore[union-attr]

@@ -101,6 +101,28 @@ def test_a_new_ring_reads_as_one(spool):
     ]
 
 
+def test_a_script_that_replaces_itself_is_observed_on(job):
+    script = """
+import os, sys, datawait
+for batch in datawait.watch(range(int(sys.argv[1])), workers=0):
+    if sys.argv[1] != "5" and batch == int(sys.argv[1]) - 1:
+        os.execv(sys.executable, [sys.executable, sys.argv[0], str(int(sys.argv[1]) - 1)])
+"""
+    assert job(script, "7").returncode == 0
+    rings = sorted(job.rings(), key=lambda ring: ring.declaration["opened"])
+    assert len({(ring.declaration["pid"], ring.declaration["start_ticks"]) for ring in rings}) == 1
+    assert [ring.state for ring in rings] == [1, 1, 2]
+    assert [ring.totals(0)["fetches"] for ring in rings][2] == 5
+    names = [os.path.basename(ring.path).split("-", 3)[3:] for ring in rings]
+    assert names == [[], ["2.dwr"], ["3.dwr"]]
+
+
+def test_the_declaration_says_in_which_pid_namespace_its_pid_counts(hook):
+    from datawait import stream
+
+    assert stream.declare("main")["pid_namespace"] == os.stat("/proc/self/ns/pid").st_ino
+
+
 def test_overrun_keeps_the_newest(spool):
     ring = Ring(spool, 1024, {})
     for number in range(3000):
