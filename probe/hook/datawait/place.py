@@ -91,9 +91,13 @@ def ring_bytes(records: int) -> int:
 
 
 def own_folder() -> str:
-    """The folder of a run that nobody gave one: /dev/shm/datawait-<uid>/<pid>, made here, mode 0700."""
+    """The folder of a run that nobody gave one: /dev/shm/datawait-<uid>/<pid>-<start ticks>, made here, mode 0700.
+
+    A pid alone is no name: in a container every run's first process has the same one."""
+    from .ring import start_ticks
+
     parent = "/dev/shm/datawait-%d" % os.geteuid()
-    folder = "%s/%d" % (parent, os.getpid())
+    folder = "%s/%d-%d" % (parent, os.getpid(), start_ticks())
     for path in (parent, folder):
         try:
             os.mkdir(path, 0o700)

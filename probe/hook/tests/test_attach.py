@@ -115,6 +115,8 @@ def test_explicit_install_makes_its_own_folder():
     folder = os.path.dirname(path)
     try:
         assert folder.startswith("/dev/shm/datawait-%d/" % os.getuid())
+        pid_and_start = os.path.basename(path)[len("ring-") : -len(".dwr")]
+        assert os.path.basename(folder) == pid_and_start  # no later process finds itself in this folder
         assert os.stat(folder).st_mode & 0o777 == 0o700 and os.path.exists(path)
     finally:
         os.unlink(path)

@@ -79,6 +79,7 @@ var hints = []struct {
 	err  error
 	hint string
 }{
+	{folder.ErrInUse, "wait for it to end, or choose another folder with --out"},
 	{folder.ErrExists, "choose another folder, or let --force replace an earlier run of datawait; other files are never removed"},
 	{recording.ErrNewer, "read it with the datawait that wrote it, or a later one"},
 	{recording.ErrNotRecording, "give the folder that --out named, one of its node-* folders, or a spool with rings in it"},

@@ -2,9 +2,11 @@ package folder
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -67,7 +69,10 @@ func TestCreate(t *testing.T) {
 		{"somebody's file in the node", append([]string{"node-a/model.pt"}, old...), true, true, []string{"node-a/model.pt"}},
 	} {
 		dir := lay(t, tt.there...)
-		err := Create(dir, "a", tt.force)
+		out, err := Create(dir, "a", tt.force)
+		if out != nil {
+			out.Release()
+		}
 		if errors.Is(err, ErrExists) != tt.exists || (err != nil && !tt.exists) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -86,17 +91,83 @@ func TestCreate(t *testing.T) {
 
 func TestCreateRefusesAFile(t *testing.T) {
 	file := filepath.Join(lay(t, "plain"), "plain")
-	if err := Create(file, "a", true); err == nil {
+	if _, err := Create(file, "a", true); err == nil {
 		t.Error("a file was taken for a folder")
 	}
 }
 
-func TestFresh(t *testing.T) {
+func TestMakeFresh(t *testing.T) {
 	dir := lay(t, "x/", "x-2/")
 	for name, want := range map[string]string{"x": "x-3", "y": "y"} {
-		if got := Fresh(filepath.Join(dir, name)); got != filepath.Join(dir, want) {
-			t.Errorf("Fresh(%s) = %s, want %s", name, got, want)
+		if got, err := MakeFresh(filepath.Join(dir, name)); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("MakeFresh(%s) = %s, %v, want %s", name, got, err, want)
 		}
+	}
+	if _, err := MakeFresh(filepath.Join(dir, "none", "x")); err == nil {
+		t.Error("a folder was made where none can be")
+	}
+}
+
+// Runs that begin at the same moment: each gets a folder that datawait names, and one of them a folder that they all name.
+func TestRunsThatBeginAtOnce(t *testing.T) {
+	const runs = 16
+	for _, force := range []bool{false, true} {
+		dir := lay(t)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		fresh, got := map[string]bool{}, 0
+		for range runs {
+			all.Go(func() {
+				name, err := MakeFresh(filepath.Join(dir, "fresh"))
+				out, refused := Create(filepath.Join(dir, "named"), "a", force)
+				mu.Lock()
+				defer mu.Unlock()
+				if fresh[name] = true; err != nil {
+					t.Error(err)
+				}
+				switch {
+				case refused == nil:
+					got++
+					defer t.Cleanup(out.Release)
+				case !errors.Is(refused, ErrInUse):
+					t.Error(refused)
+				}
+			})
+		}
+		all.Wait()
+		if len(fresh) != runs || got != 1 {
+			t.Errorf("%d runs (force %v) got %d folders of their own, and %d the one they named", runs, force, len(fresh), got)
+		}
+	}
+}
+
+// A run that goes on is not replaced, whatever it is told.
+func TestARunningRunIsNotReplaced(t *testing.T) {
+	dir := lay(t)
+	first, err := Create(dir, "a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment := filepath.Join(dir, "node-a", "segment-000001.dws")
+	if err := os.WriteFile(segment, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir, "a", true); !errors.Is(err, ErrInUse) {
+		t.Errorf("a running run is replaced: %v", err)
+	}
+	if other, err := Create(dir, "b", false); err != nil {
+		t.Errorf("another host's part of the run is refused: %v", err)
+	} else {
+		other.Release()
+	}
+	first.Release()
+	if _, err := os.Stat(segment); err != nil {
+		t.Error("what the running run wrote is gone")
+	}
+	if again, err := Create(dir, "a", true); err != nil {
+		t.Errorf("after its end it cannot be replaced: %v", err)
+	} else {
+		again.Release()
 	}
 }
 
@@ -148,23 +219,44 @@ func TestKey(t *testing.T) {
 			return ""
 		}
 	}
-	parent, self := Process{7, "70"}, Process{9, "90"}
+	parent := Process{7, "70", "40"}
 	for _, tt := range []struct {
 		env  func(string) string
 		want string
 		rank string
 	}{
-		{env(), "run-9-90", ""},
-		{env("LOCAL_RANK", "0"), "job-7-70", "0"},
-		{env("LOCAL_RANK", "3", "TORCHELASTIC_RESTART_COUNT", "1"), "job-7-70-1", "3"},
-		{env("SLURM_LOCALID", "0"), "job-7-70", "0"},
+		{env(), "", ""},
+		{env("LOCAL_RANK", "0"), "job-7-70-40", "0"},
+		{env("LOCAL_RANK", "3", "TORCHELASTIC_RESTART_COUNT", "1"), "job-7-70-40-1", "3"},
+		{env("SLURM_LOCALID", "0"), "job-7-70-40", "0"},
 	} {
-		if key, rank := Key(tt.env, parent, self); key != tt.want || rank != tt.rank {
+		if key, rank := Key(tt.env, parent); key != tt.want || rank != tt.rank {
 			t.Errorf("key %s, rank %s, want %s, %s", key, rank, tt.want, tt.rank)
 		}
 	}
-	if p := LookUp(os.Getpid()); p.PID != os.Getpid() || p.Start == "" {
+	if p := LookUp(os.Getpid()); p.PID != os.Getpid() || p.Start == "" || p.Space == "" {
 		t.Errorf("LookUp gave %v", p)
+	}
+}
+
+// Two containers that share a /dev/shm have processes of the same name: their runs stay apart.
+func TestRunsOfTheSameNameStayApart(t *testing.T) {
+	dir := lay(t)
+	t.Setenv("TMPDIR", dir)
+	made := map[string]bool{}
+	for range 3 {
+		r, err := OpenOwn(Process{PID: 1, Start: "2", Space: "test-" + filepath.Base(filepath.Dir(dir))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, err := r.Elect(); err != nil || !first {
+			t.Errorf("a run of its own has another's agent: %v", err)
+		}
+		made[r.Dir] = true
+		t.Cleanup(r.Remove)
+	}
+	if len(made) != 3 {
+		t.Errorf("three runs share %d folders", len(made))
 	}
 }
 
@@ -188,7 +280,7 @@ func TestOwnFolderIsPrivate(t *testing.T) {
 func TestStaleRunsAreRemoved(t *testing.T) {
 	self := LookUp(os.Getpid())
 	dir := lay(t, "run-1-1/agent.lock", "run-1-1/ring-1-1.dwr", "run-2-2/agent.lock", "run-3-3/notes.txt", "other/agent.lock",
-		"job-4-4/agent.lock", "job-4-4/ring-"+self.String()+".dwr", "run-5-5/agent.lock")
+		"job-4-4/agent.lock", fmt.Sprintf("job-4-4/ring-%d-%s.dwr", self.PID, self.Start), "run-5-5/agent.lock")
 	held := &Run{Dir: filepath.Join(dir, "run-5-5")}
 	if ok, err := held.Elect(); !ok || err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 // rankVariables tell that a launcher started several wrappers on this node, one per rank.
 var rankVariables = []string{"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"}
 
-// Key names the job on this node, and the rank this wrapper starts, "" if it is the only one. Wrappers that one launcher
-// started share the launcher as their parent, and with it the key; any other wrapper has a key of its own.
-func Key(getenv func(string) string, parent, self Process) (key, rank string) {
+// Key names the job on this node, and the rank this wrapper starts. Wrappers that one launcher started share the launcher as
+// their parent, and with it the key; for any other wrapper both are "".
+func Key(getenv func(string) string, parent Process) (key, rank string) {
 	for _, v := range rankVariables {
 		if rank = getenv(v); rank == "" {
 			continue
@@ -23,20 +23,18 @@ func Key(getenv func(string) string, parent, self Process) (key, rank string) {
 		}
 		return key, safe(rank)
 	}
-	return OwnKey(self), ""
+	return "", ""
 }
 
-// OwnKey is the key of a wrapper that shares its job with no other.
-func OwnKey(self Process) string { return "run-" + self.String() }
-
-// Process is a process id with its start, which together name one process for good.
+// Process is a process id with its start, which together name one process for good, in one PID namespace.
 type Process struct {
 	PID   int
 	Start string // field 22 of /proc/<pid>/stat, "" if not readable
+	Space string // number of the namespace, "" if not readable
 }
 
-// String returns "1234-987654".
-func (p Process) String() string { return fmt.Sprintf("%d-%s", p.PID, p.Start) }
+// String returns "1234-987654-4026531836".
+func (p Process) String() string { return fmt.Sprintf("%d-%s-%s", p.PID, p.Start, p.Space) }
 
 // LookUp reads a process's start.
 func LookUp(pid int) Process {
@@ -45,7 +43,8 @@ func LookUp(pid int) Process {
 	if len(fields) < 20 {
 		return Process{PID: pid}
 	}
-	return Process{PID: pid, Start: fields[19]}
+	link, _ := os.Readlink("/proc/self/ns/pid") // "pid:[4026531836]" (pid_namespaces(7))
+	return Process{PID: pid, Start: fields[19], Space: strings.Trim(link, "pid:[]")}
 }
 
 func formatTicks(start uint64) string { return strconv.FormatUint(start, 10) }

@@ -16,8 +16,11 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// ErrExists means that the output folder holds something already.
-var ErrExists = errors.New("folder is not empty")
+// What is wrong with an output folder.
+var (
+	ErrExists = errors.New("folder is not empty")
+	ErrInUse  = errors.New("another run is writing to it")
+)
 
 // Name returns the default name of an output folder: datawait-train-20261130-0712 for `python3 train.py`.
 func Name(argv []string, now time.Time) string {
@@ -60,39 +63,70 @@ func safe(name string) string {
 	return clean
 }
 
-// Create makes the output folder for this host. One that exists must be empty or hold only other hosts' parts of the
-// same run, else it is [ErrExists]; with force, what an earlier run of datawait left in it is removed.
-func Create(dir, host string, force bool) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making output folder: %w", err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("reading output folder: %w", err)
-	}
-	own := recording.NodeFolder(host)
-	taken := ""
-	for _, e := range entries {
-		if e.Name() == own || !strings.HasPrefix(e.Name(), "node-") {
-			taken = e.Name()
-			break
-		}
-	}
-	if taken == "" {
-		return nil
-	}
-	if !force {
-		return fmt.Errorf("output folder %s holds %s: %w", dir, taken, ErrExists)
-	}
-	return Clear(dir, own)
+// Out is the output folder of one run. While it is held, no other run writes into this host's part of it.
+type Out struct {
+	Dir  string
+	held *os.File // this host's part, locked; nil where its file system knows no locks
 }
 
-// Fresh returns dir, or dir-2, dir-3 … if that exists already: for a name that datawait chose itself.
-func Fresh(dir string) string {
+// Create makes the output folder for this host. One that exists must be empty or hold only other hosts' parts of the
+// same run, else it is [ErrExists]; with force, what an earlier run of datawait left in it is removed, but never from under
+// one that still runs ([ErrInUse]). Of several that begin at once with the same folder one gets it.
+func Create(dir, host string, force bool) (*Out, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making output folder: %w", err)
+	}
+	defer closeFile(lockSoon(dir))
+	own := recording.NodeFolder(host)
+	part := filepath.Join(dir, own)
+	taken, err := takenBy(dir, own)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading output folder: %w", err)
+	case taken == "":
+	case isLocked(part):
+		return nil, fmt.Errorf("output folder %s: %w", dir, ErrInUse)
+	case !force:
+		return nil, fmt.Errorf("output folder %s holds %s: %w", dir, taken, ErrExists)
+	default:
+		if err := Clear(dir, own); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Mkdir(part, 0o700); errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("output folder %s: %w", dir, ErrInUse)
+	} else if err != nil {
+		return nil, fmt.Errorf("making output folder: %w", err)
+	}
+	held, _ := lock(part)
+	return &Out{dir, held}, nil
+}
+
+// Release lets other runs have the folder.
+func (o *Out) Release() { closeFile(o.held) }
+
+// takenBy returns what in dir is in the way of a new run of this host, "" if nothing is.
+func takenBy(dir, own string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() == own || !strings.HasPrefix(e.Name(), "node-") {
+			return e.Name(), nil
+		}
+	}
+	return "", err
+}
+
+// MakeFresh makes dir, or dir-2, dir-3 … if that exists already: for a name that datawait chose itself. Of several that begin
+// at once each gets its own.
+func MakeFresh(dir string) (string, error) {
 	name := dir
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name
+		err := os.Mkdir(name, 0o755)
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("making output folder: %w", err)
 		}
 		name = fmt.Sprintf("%s-%d", dir, n)
 	}

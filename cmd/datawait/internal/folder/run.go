@@ -42,6 +42,33 @@ func OpenRun(key string) (*Run, error) {
 	return &Run{Dir: dir}, nil
 }
 
+// OpenOwn makes the folder of a wrapper that shares its job with no other. The name may be taken: containers share a /dev/shm, and
+// their processes have the same numbers.
+func OpenOwn(self Process) (*Run, error) {
+	base, err := base()
+	if err != nil {
+		return nil, err
+	}
+	removeStale(base, time.Now())
+	dir, err := makeOwn(filepath.Join(base, "run-"+self.String()))
+	if err != nil {
+		return nil, err
+	}
+	return &Run{Dir: dir}, nil
+}
+
+// makeOwn makes a private folder that nobody else has, under this name or one like it.
+func makeOwn(name string) (string, error) {
+	dir := name
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o700)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		dir = fmt.Sprintf("%s-%d", name, n)
+	}
+}
+
 // Claim takes the place of one rank in a job that several wrappers share. It fails if another wrapper has it: then that is
 // another job of the same parent, two trainings side by side in one batch script.
 func (r *Run) Claim(rank string) bool {

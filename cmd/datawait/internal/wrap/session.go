@@ -24,6 +24,7 @@ type session struct {
 	line    *progress.Line
 	host    string
 	folder  *folder.Run
+	out     *folder.Out
 	keep    bool   // the run folder is left behind
 	hook    string // folder of the unpacked hook
 	agent   *agent
@@ -51,6 +52,9 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 
 // leave removes the run folder, unless its rings hold what the recording lacks.
 func (s *session) leave() {
+	if s.out != nil {
+		s.out.Release()
+	}
 	if s.keep {
 		s.folder.Keep()
 		return
@@ -61,13 +65,14 @@ func (s *session) leave() {
 // findFolder makes or finds the run folder of the job on this node, with the hook in it, and tells whether this process
 // is to observe. Another wrapper of the same job may do that already.
 func (s *session) findFolder() (elected bool, err error) {
-	self := folder.LookUp(os.Getpid())
-	key, rank := folder.Key(os.Getenv, folder.LookUp(os.Getppid()), self)
-	if s.folder, err = folder.OpenRun(key); err != nil {
-		return false, err
+	key, rank := folder.Key(os.Getenv, folder.LookUp(os.Getppid()))
+	if key != "" {
+		if s.folder, err = folder.OpenRun(key); err != nil {
+			return false, err
+		}
 	}
-	if rank != "" && !s.folder.Claim(rank) {
-		if s.folder, err = folder.OpenRun(folder.OwnKey(self)); err != nil {
+	if key == "" || !s.folder.Claim(rank) {
+		if s.folder, err = folder.OpenOwn(folder.LookUp(os.Getpid())); err != nil {
 			return false, err
 		}
 	}
@@ -110,9 +115,12 @@ func (s *session) makeOut() (string, error) {
 	}
 	out := s.options.Out
 	if out == "" {
-		out = folder.Fresh(folder.Name(s.options.Command, time.Now()))
+		if out, err = folder.MakeFresh(folder.Name(s.options.Command, time.Now())); err != nil {
+			return "", err
+		}
 	}
-	return out, folder.Create(out, s.host, s.options.Force)
+	s.out, err = folder.Create(out, s.host, s.options.Force)
+	return out, err
 }
 
 // manifest describes the run as far as it is known at its start.
