@@ -17,6 +17,7 @@ type rank struct {
 
 	validating loaderSet            // that feed validation
 	trains     loaderSet            // that feed training
+	evaluates  loaderSet            // of those that feed validation: they feed nothing else, with autograd on
 	byFetch    bool                 // no optimizer step was seen: a step is one fetch
 	validated  map[loaderEpoch]bool // iterators that served validation
 	primary    uint16               // with byFetch: the loader whose fetches are counted

@@ -47,7 +47,7 @@ func (k *rank) alone(idleAfter int64) {
 		windows = k.device.Windows
 	}
 	fold(page, []*rank{k}, windows, k.End)
-	k.steady.books = page.Viewed()
+	k.close(page)
 }
 
 // entries are the stretches of steady steps as the ledger takes them.

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/probe/recording"
@@ -28,8 +30,22 @@ func (d *device) book(idleAfter int64) {
 	}
 	fold(page, d.ranks, d.Windows, d.Node.End)
 	d.books = page.Totals()
+	if d.unfed() {
+		d.books = d.books.Unwatched()
+	}
 	if alone {
-		d.ranks[0].steady.books = page.Viewed()
+		d.ranks[0].close(page)
+	}
+}
+
+// unfed reports a device of which some rank's fetches were not seen.
+func (d *device) unfed() bool { return slices.ContainsFunc(d.ranks, (*rank).unfed) }
+
+// close takes over the balance of the rank's steady steps.
+func (k *rank) close(page *ledger.Page) {
+	k.steady.books = page.Viewed()
+	if k.unfed() {
+		k.steady.books = k.steady.books.Unwatched()
 	}
 }
 

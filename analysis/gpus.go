@@ -34,9 +34,12 @@ func (d *device) row() GPU {
 	for _, a := range ledger.Accounts() {
 		g.AccountsNS[a.String()] = d.books.NS[a]
 	}
-	if d.books.WaitUpperBound > 0 {
+	switch {
+	case d.unfed():
+		g.WaitUpperBoundNS = unit.None[int64](noFetch)
+	case d.books.WaitUpperBound > 0:
 		g.WaitUpperBoundNS = unit.Some(d.books.WaitUpperBound)
-	} else {
+	default:
 		g.WaitUpperBoundNS = unit.None[int64]("every wait has a device clock")
 	}
 	for _, k := range d.ranks {

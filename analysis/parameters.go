@@ -14,7 +14,7 @@ import (
 func (r *run) decider() *rank {
 	var longest *rank
 	for _, k := range r.ranked {
-		if k.steady.steps == 0 {
+		if k.steady.steps == 0 || k.unfed() {
 			continue
 		}
 		if longest == nil || k.steady.perStep(k.steady.wait) > longest.steady.perStep(longest.steady.wait) {

@@ -37,11 +37,16 @@ func (k *rank) row() Rank {
 	}
 	row.MeanStepSeconds = quotient(float64(st.time)/1e9, float64(st.steps), noSteady)
 	row.MainCPUCores = k.mainCPU()
-	if st.steps == 0 {
+	switch {
+	case k.unfed():
+		row.DataWaitShare, row.ExposedWaitShare = unit.None[float64](noFetch), unit.None[float64](noFetch)
+	case st.steps == 0:
 		row.DataWaitShare = k.totals()
 	}
 	return row
 }
+
+const noFetch = "steps were seen, and no fetch of a loader that feeds them"
 
 const noDeviceClock = "no device clock enclosed the fetches"
 

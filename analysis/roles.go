@@ -9,7 +9,8 @@ import (
 
 // roles finds the loaders that feed training. A fetch with autograd off belongs to validation; a loader trains if steps are
 // made between the fetches of one of its iterators. Where no loader shows that (one batch per epoch; no optimizer was seen), the
-// busiest one trains.
+// busiest one trains, if the steps can have been made on its batches. A rank that steps and has no such loader gets its batches
+// in a way that was not seen.
 func (r *run) roles() {
 	r.eachRank((*rank).role)
 }
@@ -17,18 +18,56 @@ func (r *run) roles() {
 // usage is how one loader was used by a rank.
 type usage struct {
 	delivered int
+	served    int  // steps before which it delivered
 	spans     bool // steps were made within one iterator
+	loops     bool // one iterator delivered several batches without a step between them
+	between   bool // one of those loops ran after a step
 	epoch     uint32
 	step      int
 }
 
 func (k *rank) role() {
-	grad := k.usages(func(f *load.Fetch) bool { return !f.Is(recording.FetchNoGrad) })
-	if len(grad) == 0 { // a job without gradients, such as inference, or one that fetches with autograd off
-		grad = k.usages(func(*load.Fetch) bool { return true })
-		k.noGrad = true
-	}
 	k.byFetch = len(k.Steps) < 2
+	used := k.usages(func(f *load.Fetch) bool { return !f.Is(recording.FetchNoGrad) })
+	k.train(used, func(u *usage) bool { return !u.loops || 2*u.served >= len(k.Steps) })
+	if k.trains.ids == nil { // a job without gradients, such as inference, or one that fetches with autograd off
+		all := k.usages(func(*load.Fetch) bool { return true })
+		k.train(all, func(u *usage) bool { return 2*u.served >= len(k.Steps) })
+		if k.noGrad = k.trains.ids != nil; k.noGrad {
+			used = all
+		}
+	}
+	k.validate(used)
+}
+
+// train finds the loaders that feed training. May says of a loader within whose iterators no step was made whether the steps
+// can be its own.
+func (k *rank) train(used map[uint16]*usage, may func(*usage) bool) {
+	k.trains = loaderSet{}
+	busiest, most := uint16(0), 0
+	for _, id := range sorted(used) {
+		u := used[id]
+		if u.delivered > most {
+			busiest, most = id, u.delivered
+		}
+		if u.spans || k.byFetch {
+			k.trains.add(id)
+		}
+	}
+	k.primary = busiest
+	if k.trains.ids == nil && most > 0 && may(used[busiest]) {
+		k.trains.add(busiest)
+	}
+}
+
+// validate finds the loaders that feed validation: fetches with autograd off, and loops between the steps in which none is made
+// (the evaluation of a Hugging Face Trainer fetches with autograd on).
+func (k *rank) validate(used map[uint16]*usage) {
+	for _, id := range sorted(used) {
+		if u := used[id]; u.loops && u.between && !k.byFetch && !k.trains.has(id) {
+			k.evaluates.add(id)
+		}
+	}
 	k.validated = map[loaderEpoch]bool{}
 	for i := range k.Fetches {
 		f := &k.Fetches[i]
@@ -42,22 +81,10 @@ func (k *rank) role() {
 			k.validated[loaderEpoch{f.Loader, f.Epoch}] = true
 		}
 	}
-	k.trains = loaderSet{}
-	busiest, most := uint16(0), 0
-	for _, id := range sorted(grad) {
-		u := grad[id]
-		if u.delivered > most {
-			busiest, most = id, u.delivered
-		}
-		if u.spans || k.byFetch {
-			k.trains.add(id)
-		}
-	}
-	k.primary = busiest
-	if k.trains.ids == nil && most > 0 {
-		k.trains.add(busiest)
-	}
 }
+
+// unfed reports a rank that makes steps without fetching: its batches come from another rank, or from a loader that is not seen.
+func (k *rank) unfed() bool { return !k.byFetch && k.trains.ids == nil }
 
 func (k *rank) usages(which func(*load.Fetch) bool) map[uint16]*usage {
 	all := map[uint16]*usage{}
@@ -72,12 +99,18 @@ func (k *rank) usages(which func(*load.Fetch) bool) map[uint16]*usage {
 		}
 		u := all[f.Loader]
 		if u == nil {
-			u = &usage{epoch: f.Epoch, step: step}
+			u = &usage{epoch: f.Epoch, step: -1}
 			all[f.Loader] = u
 		}
 		u.delivered++
-		if f.Epoch == u.epoch && step != u.step {
-			u.spans = true
+		goesOn := u.delivered > 1 && f.Epoch == u.epoch && !f.Is(recording.FetchFirst)
+		switch {
+		case step != u.step:
+			u.served++
+			u.spans = u.spans || goesOn
+		case goesOn:
+			u.loops = true
+			u.between = u.between || step > 0
 		}
 		u.epoch, u.step = f.Epoch, step
 	}
@@ -100,7 +133,7 @@ func (k *rank) training(f *load.Fetch) bool {
 
 // validates reports a fetch of the training thread for validation.
 func (k *rank) validates(f *load.Fetch) bool {
-	return !f.Upstream() && !k.noGrad && f.Is(recording.FetchNoGrad)
+	return !f.Upstream() && (!k.noGrad && f.Is(recording.FetchNoGrad) || k.evaluates.has(f.Loader))
 }
 
 // loaderSet is a set of loader numbers that is asked about once per fetch.

@@ -70,10 +70,12 @@ func (r *run) jobRow() {
 	j.Throwaway = r.tested && r.out.EndedBy.Or("") == recording.EndedByDatawait
 	fetches, steps := 0, 0
 	for _, k := range r.ranked {
-		fetches += k.steady.fetches
-		steps += k.steady.steps
+		if !k.unfed() {
+			fetches += k.steady.fetches
+			steps += k.steady.steps
+		}
 	}
-	j.FetchesPerStep = quotient(float64(fetches), float64(steps), noSteady)
+	j.FetchesPerStep = quotient(float64(fetches), float64(steps), r.noWait())
 	j.SamplesPerBatch = unit.None[float64]("no batch said how many samples it holds")
 	for _, l := range r.out.Loaders {
 		if l.Role != "training" {
@@ -118,23 +120,29 @@ func (r *run) stepRow() {
 	var time int64
 	for _, k := range r.ranked {
 		st := &k.steady
+		if st.steps > 0 {
+			mean = append(mean, st.mean)
+			s.N = max(s.N, st.steps)
+		}
+		if k.unfed() {
+			continue
+		}
 		opening += st.opening
 		trained += k.trained()
 		if st.steps == 0 {
 			continue
 		}
-		mean, share, exposed = append(mean, st.mean), append(share, st.share), append(exposed, st.exposed)
+		share, exposed = append(share, st.share), append(exposed, st.exposed)
 		waits = append(waits, st.waits...)
 		handoff += st.handoff
 		seen = seen && st.seen()
 		joined += st.joined
 		fetches += st.fetches
 		time += st.time
-		s.N = max(s.N, st.steps)
 	}
-	grade := stat.GradeA
+	grade, why := stat.GradeA, r.noWait()
 	s.MeanSeconds = scaled(stat.Combine(mean...), 1e-9, s.N, grade, "hook clock", noSteady)
-	s.DataWaitShare = portion(stat.Combine(share...), s.N, grade, "hook clock", noSteady)
+	s.DataWaitShare = portion(stat.Combine(share...), s.N, grade, "hook clock", why)
 	if len(share) == 0 {
 		s.DataWaitShare = r.totalShare()
 	}
@@ -152,9 +160,30 @@ func (r *run) stepRow() {
 	if joined > 0 && 2*joined >= fetches {
 		s.HandoffShare = quotient(float64(handoff)*float64(fetches)/float64(joined), float64(time), noSteady)
 	}
-	s.EpochStartShare = quotient(float64(opening), float64(trained), "no live training was recorded")
-	s.P50WaitSeconds, s.P99WaitSeconds = quantile(waits, 0.5), quantile(waits, 0.99)
+	s.EpochStartShare = quotient(float64(opening), float64(trained), r.orNoFetch("no live training was recorded"))
+	s.P50WaitSeconds, s.P99WaitSeconds = quantile(waits, 0.5, why), quantile(waits, 0.99, why)
 	r.out.Job.StepsPerSecond = inverse(s.MeanSeconds)
+}
+
+// noWait is why no wait is known.
+func (r *run) noWait() string { return r.orNoFetch(noSteady) }
+
+// orNoFetch is the reason given, unless no fetch of any rank was seen for its steps.
+func (r *run) orNoFetch(why string) string {
+	if r.unfed() {
+		return noFetch
+	}
+	return why
+}
+
+// unfed reports a job that steps, and of whose training no fetch was seen at all.
+func (r *run) unfed() bool {
+	for _, k := range r.ranked {
+		if !k.unfed() {
+			return false
+		}
+	}
+	return len(r.ranked) > 0
 }
 
 // totalShare is the wait share from the totals that survive when records were overwritten.
@@ -162,19 +191,22 @@ func (r *run) totalShare() Est {
 	var wait, all float64
 	fetches := 0
 	for _, k := range r.ranked {
+		if k.unfed() {
+			continue // its loaders feed something else
+		}
 		w, a, n := k.sums()
 		wait, all, fetches = wait+w, all+a, fetches+n
 	}
 	if !(all > 0) {
-		return unit.None[stat.Estimate](noSteady)
+		return unit.None[stat.Estimate](r.noWait())
 	}
 	return unit.Some(stat.Exact(wait/all).Estimate(fetches, stat.GradeC, "totals of the hook, epoch starts included"))
 }
 
-func quantile(v []int64, q float64) Ratio {
+func quantile(v []int64, q float64, why string) Ratio {
 	ns, ok := stat.Quantile(v, q)
 	if !ok {
-		return unit.None[float64](noSteady)
+		return unit.None[float64](why)
 	}
 	return unit.Some(float64(ns) / 1e9)
 }

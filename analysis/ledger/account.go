@@ -73,3 +73,10 @@ func (t Totals) Add(u Totals) Totals {
 	t.Late += u.Late
 	return t
 }
+
+// Unwatched returns the balance of a process whose fetches were not seen: what is booked as the host's time may be waits for data.
+func (t Totals) Unwatched() Totals {
+	t.NS[Unattributed] += t.NS[Host]
+	t.NS[Host] = 0
+	return t
+}

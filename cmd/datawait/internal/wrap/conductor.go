@@ -22,7 +22,7 @@ type conductor struct {
 	written  recording.Control
 	progress progressWatch
 	began    uint64 // ns, when the first rank was seen to train
-	apart    bool   // ranks of the job train on other nodes
+	apart    bool   // some ranks are out of the test's reach: they train on other nodes, or fetch nothing
 }
 
 func newConductor(o plan.Options, page control, t *tap) *conductor {
@@ -60,14 +60,19 @@ func (c *conductor) step(now uint64, elapsed time.Duration, live []spool.Process
 // training returns the processes that train, or none before all ranks of the job do.
 func (c *conductor) training(now uint64, live []spool.Process) []spool.Process {
 	var ranks []spool.Process
-	want := 1
+	want, unfed := 1, false
 	for _, p := range live {
 		if p.Training >= 0 && p.Step > 0 {
 			ranks = append(ranks, p)
 		}
+		unfed = unfed || stepsUnfed(p)
 		if w := p.Declaration.WorldSize; w != nil {
 			want = max(want, *w)
 		}
+	}
+	if unfed && c.decision.Phase < plan.Testing {
+		c.apart = true
+		c.planner.Refuse(whyUnfed(len(ranks)))
 	}
 	if len(ranks) == 0 {
 		return nil
@@ -83,6 +88,19 @@ func (c *conductor) training(now uint64, live []spool.Process) []spool.Process {
 		c.planner.Refuse(fmt.Sprintf("%d of the job's %d ranks train on this node, and the test runs on one node only", len(ranks), want))
 	}
 	return nil
+}
+
+// stepsUnfed reports a process that makes optimizer steps and was never seen to fetch a batch.
+func stepsUnfed(p spool.Process) bool {
+	const certain = 8 // steps: of a loader that is seen, a fetch comes before the first
+	return p.Training < 0 && p.StepUnit == recording.StepOptimizer && p.Step >= certain
+}
+
+func whyUnfed(fed int) string {
+	if fed == 0 {
+		return "optimizer steps are made, but no fetch of a loader is seen"
+	}
+	return "some ranks make steps and fetch nothing, and the test has to serve every rank"
 }
 
 func (c *conductor) view(elapsed time.Duration, ranks []spool.Process) plan.View {

@@ -108,6 +108,28 @@ func TestRanksOnOtherNodesRuleATestOut(t *testing.T) {
 	}
 }
 
+// A rank that fetches nothing can be neither served nor parked, and nothing would guard what it saves.
+func TestRanksThatFetchNothingRuleATestOut(t *testing.T) {
+	for fed, want := range map[int]string{0: "no fetch of a loader is seen", 1: "has to serve every rank"} {
+		c, p := testConductor(t, 40*time.Second)
+		for at := time.Second; at < 20*time.Second; at += time.Second {
+			live := []spool.Process{process(1, uint64(at/time.Millisecond), 2), process(2, uint64(at/time.Millisecond), 2)}
+			for i := range live {
+				live[i].StepUnit = recording.StepOptimizer
+				if i >= fed {
+					live[i].Training, live[i].Fetches, live[i].Totals = -1, 0, recording.Totals{}
+				}
+			}
+			if v, err := c.step(uint64(at), at, live); err != nil || v.over {
+				t.Fatalf("%d fed: %+v, %v", fed, v, err)
+			}
+		}
+		if c.decision.Phase != plan.Refused || !strings.Contains(c.decision.Why, want) || len(*p) != 0 {
+			t.Errorf("%d fed: phase %v, %q, %d pages", fed, c.decision.Phase, c.decision.Why, len(*p))
+		}
+	}
+}
+
 func TestASaveEndsTheRun(t *testing.T) {
 	c, _ := testConductor(t, time.Minute)
 	r := process(1, 50, 0)

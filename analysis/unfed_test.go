@@ -1,0 +1,115 @@
+package analysis
+
+import (
+	"testing"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// validation writes a loop without steps over a loader.
+func (x *tape) validation(id recording.StreamID, loader uint16, flags uint8, begin float64) {
+	for i := range 4 {
+		x.fetch(id, loader, flags|first(i), uint32(i), begin+5*float64(i), begin+5*float64(i)+1)
+	}
+}
+
+// TestStepsWithoutFetchesAreNoZeroWait: the batches come from a loader that the hook does not see.
+func TestStepsWithoutFetchesAreNoZeroWait(t *testing.T) {
+	for name, validates := range map[string]func(*tape, recording.StreamID, float64){
+		"nothing but steps":            func(*tape, recording.StreamID, float64) {},
+		"validation with autograd off": func(x *tape, id recording.StreamID, t float64) { x.validation(id, 0, recording.FetchNoGrad, t) },
+		"evaluation with autograd on":  func(x *tape, id recording.StreamID, t float64) { x.validation(id, 0, 0, t) },
+		"one batch of it, autograd off": func(x *tape, id recording.StreamID, t float64) {
+			x.fetch(id, 0, recording.FetchNoGrad|recording.FetchFirst, 0, t, t+1)
+		},
+	} {
+		x := newTape(t)
+		id := x.rank(7, 0)
+		for i := range 60 {
+			now := float64(40 * i)
+			x.step(id, now+20)
+			if i%20 == 19 {
+				validates(x, id, now+20)
+			}
+		}
+		r := x.run()
+		if r.Job.StepIs != "optimizer step" || r.Job.Steps != 60 {
+			t.Errorf("%s: %d steps, a step is %s", name, r.Job.Steps, r.Job.StepIs)
+		}
+		wants(t, name+": step", r.Step.MeanSeconds, 0.040, 1e-9)
+		if r.Step.DataWaitShare.IsKnown() || r.Step.P50WaitSeconds.IsKnown() || r.Step.ExposedWaitShare.IsKnown() ||
+			r.Step.EpochStartShare.IsKnown() || r.Job.FetchesPerStep.IsKnown() || r.Ranks[0].DataWaitShare.IsKnown() {
+			t.Errorf("%s: a wait is known: %+v, rank %+v", name, r.Step, r.Ranks[0])
+		}
+		for _, p := range r.Step.Anatomy {
+			if p.Name != "unexplained" {
+				t.Errorf("%s: a step has a part %+v", name, p)
+			}
+		}
+		for _, l := range r.Loaders {
+			if l.Role == "training" {
+				t.Errorf("%s: loader %+v trains", name, l)
+			}
+		}
+	}
+}
+
+// TestOneRankFetchesForAll: Accelerate's dispatcher. The others do not wait zero, and the job's wait is not halved.
+func TestOneRankFetchesForAll(t *testing.T) {
+	x := newTape(t)
+	one, other := x.rank(7, 0), x.rank(8, 1)
+	for i := range 120 {
+		now := float64(20 * i)
+		x.fetch(one, 0, first(i), uint32(i), now, now+5)
+		if i%2 == 1 {
+			x.step(one, now+20)
+			x.step(other, now+20)
+		}
+	}
+	r := x.run()
+	wants(t, "data wait share", r.Step.DataWaitShare, 0.25, 1e-9)
+	if n := r.Job.FetchesPerStep.Or(0); n != 2 {
+		t.Errorf("%v fetches per step", n)
+	}
+	if len(r.Ranks) != 2 || r.Ranks[0].DataWaitShare.Or(0) != 0.25 || r.Ranks[1].DataWaitShare.IsKnown() || r.Ranks[1].DataWaitShare.Why() != noFetch {
+		t.Errorf("ranks %+v", r.Ranks)
+	}
+}
+
+// TestEvaluationWithAutogradOn: the loops of a Hugging Face Trainer between the steps are validation.
+func TestEvaluationWithAutogradOn(t *testing.T) {
+	x := newTape(t)
+	id := x.rank(7, 0)
+	now := 0.0
+	for i := range 60 {
+		x.fetch(id, 0, first(i), uint32(i), now, now+5)
+		now += 20
+		x.step(id, now)
+		if i%20 == 19 {
+			x.validation(id, 1, 0, now)
+			now += 20
+		}
+	}
+	r := x.run()
+	wants(t, "data wait share", r.Step.DataWaitShare, 0.25, 1e-9)
+	if r.Loaders[0].Role != "training" || r.Loaders[1].Role != "validation" {
+		t.Errorf("loader 0 is %s, loader 1 %s", r.Loaders[0].Role, r.Loaders[1].Role)
+	}
+}
+
+// TestOneBatchAnEpochTrains: no iterator of the loader spans a step, and yet the steps are made on its batches.
+func TestOneBatchAnEpochTrains(t *testing.T) {
+	x := newTape(t)
+	id := x.rank(7, 0)
+	for i := range 30 {
+		now := float64(100 * i)
+		x.write(id, recording.Fetch{Flags: recording.FetchFirst, Enter: at(now), Exit: at(now + 5), Epoch: uint32(i), Step: x.steps[id], Thread: 1,
+			CPU: recording.Unknown64, Ready: recording.Unknown32}.Encode())
+		for k := range 5 { // several steps on each batch
+			x.step(id, now+20+float64(10*k))
+		}
+	}
+	if r := x.run(); r.Loaders[0].Role != "training" {
+		t.Errorf("the loader is %s", r.Loaders[0].Role)
+	}
+}
