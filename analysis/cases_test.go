@@ -218,6 +218,27 @@ func TestAFullDiskKilledNobody(t *testing.T) {
 	}
 }
 
+// TestHowAProcessEnded: one that did not say so was killed only where nothing speaks against it.
+func TestHowAProcessEnded(t *testing.T) {
+	for _, c := range []struct {
+		code unit.Maybe[int]
+		want string
+	}{
+		{unit.Some(0), "unknown"}, // os._exit(0)
+		{unit.Some(3), "failed"},
+		{unit.Some(137), "killed"},
+		{unit.None[int]("a signal ended the command"), "killed"},
+	} {
+		x := newTape(t)
+		id := x.rank(7, 0)
+		x.fetch(id, 0, 0, 0, 0, 1)
+		x.SetManifest(recording.Manifest{Format: recording.Format, EndedMonotonic: unit.Some(at(20000)), ExitCode: c.code})
+		if r := x.run(); r.Ranks[0].Ended != c.want {
+			t.Errorf("exit code %v: %s, want %s", c.code, r.Ranks[0].Ended, c.want)
+		}
+	}
+}
+
 // TestOwnBuilds: without workers the training process builds, and its costs stand behind the fetches.
 func TestOwnBuilds(t *testing.T) {
 	r, _ := analyse(t, simulate.Job{Epochs: 1, Steps: 100, Build: constant(40 * ms), Compute: 20 * ms, SM: 0.5, Window: 100 * ms})

@@ -86,7 +86,10 @@ func (k *rank) end() string {
 	case k.Parked:
 		return "parked"
 	case k.Node.Manifest.EndedMonotonic.IsKnown(): // the recording reaches that far
-		if code, ok := k.Node.Manifest.ExitCode.Get(); ok && code > 0 && code < 128 {
+		switch code, ok := k.Node.Manifest.ExitCode.Get(); {
+		case ok && code == 0:
+			return "unknown" // os._exit runs nothing of ours; or a launcher bore its end
+		case ok && code > 0 && code < 128:
 			return "failed" // the command said so itself; above 128 a shell speaks of a signal
 		}
 		return "killed"
