@@ -51,7 +51,7 @@ lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 	$(GO) test -count=1 -v -timeout 30m -run 'TestScenarios' ./examples/lab
 
 bench: build ## Benchmarks, readable by benchstat
-	$(GO) test -run '^$$' -bench . -benchmem ./probe/... ./analysis/... ./report/...
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./probe/... ./analysis/... ./report/... ./cmd/...
 	$(PYTHON) probe/hook/bench/bench_hook.py
 
 lint: ## gofmt, vet, staticcheck, ruff, mypy

@@ -1,0 +1,126 @@
+package cost
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// BenchmarkReportOfADay makes the default forms of the report of a whole day: sixteen ranks on two nodes, seven million steps, fifty
+// million records. The bar is three seconds, and memory well below 1 GiB.
+func BenchmarkReportOfADay(b *testing.B) {
+	d := day{nodes: 2, ranks: 8, workers: 4, length: 24 * time.Hour}
+	dir := roomy(b, 5<<30)
+	w := d.write(b, dir)
+	binary := build(b)
+	var wall, cpu float64
+	var peak int64
+	for b.Loop() {
+		u := run(b, exec.Command(binary, "report", dir))
+		wall, cpu, peak = wall+u.wall, cpu+u.cpu, max(peak, u.peak)
+	}
+	if steps := stepsOf(b, filepath.Join(dir, "report.json")); steps != w.steps {
+		b.Fatalf("the report tells of %d steps, the job made %d", steps, w.steps)
+	}
+	n := float64(b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(wall/n, "s")
+	b.ReportMetric(cpu/n, "cpu-s")
+	b.ReportMetric(float64(peak)/(1<<20), "MiB")
+	b.ReportMetric(float64(w.records)*n/cpu/1e6, "Mrecords/cpu-s")
+	b.ReportMetric(float64(w.records)/1e6, "Mrecords")
+	b.ReportMetric(float64(w.steps)/1e6, "Msteps")
+}
+
+// stepsOf adds up the steps of all ranks that a report tells of.
+func stepsOf(b *testing.B, path string) (sum int) {
+	b.Helper()
+	var report struct{ Ranks []struct{ Steps int } }
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &report)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, k := range report.Ranks {
+		sum += k.Steps
+	}
+	return sum
+}
+
+// roomy returns a new folder with that much space: in memory where it fits, for a benchmark measures no disk.
+func roomy(b *testing.B, bytes uint64) string {
+	b.Helper()
+	var fs syscall.Statfs_t
+	const memory = "/dev/shm"
+	if syscall.Statfs(memory, &fs) == nil && fs.Bavail*uint64(fs.Bsize) > 2*bytes {
+		dir, err := os.MkdirTemp(memory, "datawait-cost-")
+		if err == nil {
+			b.Cleanup(func() { os.RemoveAll(dir) })
+			return dir
+		}
+	}
+	return b.TempDir()
+}
+
+// build makes the binary as `make build` does.
+func build(b *testing.B) string {
+	b.Helper()
+	binary := filepath.Join(b.TempDir(), "datawait")
+	if output, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../..").CombinedOutput(); err != nil {
+		b.Fatalf("building datawait: %v\n%s", err, output)
+	}
+	return binary
+}
+
+// usage is what a finished command took.
+type usage struct {
+	wall, cpu float64 // seconds
+	peak      int64   // bytes resident
+}
+
+// run runs a command to its end.
+func run(b *testing.B, c *exec.Cmd) usage {
+	b.Helper()
+	began := time.Now()
+	if err := c.Start(); err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan struct{})
+	peak := make(chan int64)
+	go func() { peak <- watchPeak(c.Process.Pid, ended) }()
+	err := c.Wait()
+	u := usage{wall: time.Since(began).Seconds()}
+	close(ended)
+	u.peak = <-peak
+	if err != nil {
+		b.Fatal(err)
+	}
+	u.cpu = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
+	return u
+}
+
+// watchPeak follows VmHWM, the most a process ever had resident (proc_pid_status(5)). rusage would do, but it counts what the
+// process held before it became another program, which is this test.
+func watchPeak(pid int, ended <-chan struct{}) (peak int64) {
+	for {
+		select {
+		case <-ended:
+			return peak
+		case <-time.After(5 * time.Millisecond):
+			peak = max(peak, statusField(pid, "VmHWM"))
+		}
+	}
+}
+
+// statusField reads a size from /proc/PID/status, in bytes; 0 where the process is gone.
+func statusField(pid int, name string) int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return sizeAfter(text, name+":")
+}
