@@ -29,6 +29,7 @@ func (l *loading) joinWorkers() {
 	claims := map[process][]claim{}
 	for _, r := range l.job.Others {
 		r.joinNotes()
+		l.joinThreads(r)
 		for _, rec := range r.workers {
 			if t, ok := at(rec.T); ok {
 				key := process{r.Node, int(rec.PID)}
@@ -53,6 +54,25 @@ func (l *loading) joinWorkers() {
 	}
 	for _, r := range l.job.Others {
 		slices.SortFunc(r.Loaders, func(a, b *Loader) int { return cmp.Compare(a.ID, b.ID) })
+	}
+}
+
+// joinThreads gives the batches that threads of a training process built to the loader it watches.
+func (l *loading) joinThreads(r *Rank) {
+	nobody := r.byID[recording.Unknown16]
+	if nobody == nil || nobody.Fetches > 0 {
+		return
+	}
+	delete(r.byID, recording.Unknown16)
+	r.Loaders = slices.DeleteFunc(r.Loaders, func(l *Loader) bool { return l == nobody })
+	watched := r.watched()
+	for _, b := range nobody.Builds {
+		if watched == nil {
+			l.job.Orphans += uint64(len(b.Batches))
+			continue
+		}
+		b.Own = false // the training thread does not wait while another builds
+		watched.Builds = append(watched.Builds, b)
 	}
 }
 
@@ -108,7 +128,20 @@ func (l *loading) parent(w *workerStream) (best *Rank) {
 			best = r
 		}
 	}
+	if best == nil {
+		return l.self(w)
+	}
 	return best
+}
+
+// self finds the rank that a builder became: a process whose threads built before it first fetched.
+func (l *loading) self(w *workerStream) *Rank {
+	for _, r := range l.job.Others {
+		if r.Node == w.node && r.Declaration.PID == w.declaration.PID && r.Declaration.StartTicks == w.declaration.StartTicks {
+			return r
+		}
+	}
+	return nil
 }
 
 // watched returns the rank's only loader that is not PyTorch's.
@@ -132,6 +165,9 @@ func (r *Rank) joinNotes() {
 		l.Note, l.Noted = n, true
 	}
 	for _, s := range r.Notes.Sums {
+		if r.byID[s.Loader] == nil && s.Fetches.Or(0) == 0 {
+			continue // batches that name no loader are counted in the last one's place
+		}
 		l := r.loader(s.Loader)
 		l.Sums, l.Summed = s, true
 	}

@@ -95,6 +95,33 @@ func TestWatched(t *testing.T) {
 	}
 }
 
+// TestBuilderThreads: what threads of the training process build belongs to the loader it watches, also where they began before
+// it fetched, in a stream of its own; without such a loader it is nobody's, and counted.
+func TestBuilderThreads(t *testing.T) {
+	for _, kind := range []string{"watch", "torch"} {
+		x := newTape(t, recording.Manifest{})
+		early := x.worker(7, 1)
+		x.Add(early, batch(0, 0, 10, 20))
+		main := x.main(7)
+		x.AddNote(main, recording.LoaderNote{Loader: 2, Kind: kind})
+		x.AddNote(main, recording.SumsNote{Loader: 31, Batches: unit.Some(uint64(1))})
+		x.Add(main, fetch(2, 0, 0, 100, 210), batch(1, 0, 30, 50))
+		j := x.load()
+		if len(j.Ranks) != 1 || len(j.Ranks[0].Loaders) != 1 {
+			t.Fatalf("%s: %+v", kind, j.Ranks)
+		}
+		built := 0
+		for _, b := range j.Ranks[0].Loaders[0].Builds {
+			if built += len(b.Batches); b.Own {
+				t.Errorf("%s: the training thread is said to build", kind)
+			}
+		}
+		if want := map[string]int{"watch": 2}[kind]; built != want || j.Orphans != uint64(2-want) {
+			t.Errorf("%s: %d batches of the loader and %d of nobody", kind, built, j.Orphans)
+		}
+	}
+}
+
 // TestOwnCosts: without workers a COST belongs to the last fetch of its loader.
 func TestOwnCosts(t *testing.T) {
 	x := newTape(t, recording.Manifest{})

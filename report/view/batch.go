@@ -68,6 +68,9 @@ func batchName(r *analysis.Result, l analysis.Loader) string {
 		return "A batch"
 	}
 	name := "A " + orWords(cleanName(l.Role), "batch") + " batch"
+	if l.Role == "other" {
+		name = "Another batch"
+	}
 	if l.Dataset != "" {
 		name += " of " + cleanName(l.Dataset)
 	}

@@ -9,10 +9,15 @@ from . import layout, meter
 from .layout import UNKNOWN16, UNKNOWN32, UNKNOWN64
 from .meter import Meter
 from .ring import totals_slot
-from .stream import IN_WORKER, core, failed, ring_for
+from .stream import IN_WORKER, builds, core, failed, ring_for
 
 get_ident = threading.get_ident
 _here = threading.local()  # .meter: counters of this thread; .ring: the ring they belong to; .open: a batch is open
+
+
+def inside() -> bool:
+    """Whether this thread is building a batch: a loader used meanwhile is not what a training waits for."""
+    return getattr(_here, "open", False)
 
 
 class Building:
@@ -45,6 +50,7 @@ class Building:
         return self
 
     def start(self) -> None:
+        builds()
         ring = ring_for("worker")
         if ring is None:
             return
@@ -56,7 +62,7 @@ class Building:
         if getattr(_here, "ring", None) is not ring:
             _here.ring = ring
             _here.meter = Meter(core.cpu_clock)
-            if core.role == "worker":
+            if core.role == "worker" and not core.guessed:
                 meter.audit()
         _here.open = True
         self.ring = ring

@@ -30,7 +30,7 @@ class Core:
     __slots__ = (
         "off", "ring", "opening", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth",
         "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
-        "test_due", "serving", "complained", "start_method", "meter",
+        "test_due", "serving", "complained", "start_method", "meter", "guessed", "forked",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -39,6 +39,7 @@ class Core:
         self.clock: Callable[[], int] = time.perf_counter_ns  # tests put a false clock here
         self.cpu_clock: Callable[[], int] = time.thread_time_ns
         self.start_method: Optional[str] = None
+        self.forked = False  # this process is a fork of one that had the hook
         self.reset()
 
     def reset(self) -> None:
@@ -46,6 +47,7 @@ class Core:
         self.ring: Optional[Ring] = None
         self.opening = threading.Lock()
         self.role: Optional[str] = None  # "main" or "worker", fixed when the ring opens
+        self.guessed = False  # "worker" only because a batch was built here before anything else happened
         self.parent: Optional[int] = None
         self.training = threading.main_thread().ident  # thread that trains: main, until another one steps
         self.thread = threading.main_thread().native_id
@@ -91,6 +93,26 @@ def ring_for(role: str) -> Optional[Ring]:
         except Exception as error:
             refuse(error)
         return core.ring
+
+
+def builds() -> None:
+    """A batch is built here. A process that nobody made to build may be one that trains, and builds in its threads."""
+    if core.role is None:
+        process = sys.modules.get("multiprocessing.process")
+        made = core.forked or process is not None and process.parent_process() is not None
+        core.role, core.guessed = "worker", not made
+
+
+def trains() -> None:
+    """A loader is about to be used here. If the process was taken for a worker, it goes on in a ring of its own."""
+    if core.role is None:
+        core.role = "main"
+    if not core.guessed:
+        return
+    with core.opening:
+        ring, core.ring, core.role, core.guessed = core.ring, None, "main", False
+    if ring is not None:
+        ring.close()
 
 
 def _folder() -> str:
@@ -292,6 +314,7 @@ def finish(pid: int) -> None:
 
 def _in_forked_child() -> None:
     core.reset()
+    core.forked = core.folder is not None
     if core.folder is not None:
         core.off = os.environ.get("DATAWAIT_HOOK") == "off"
 

@@ -13,10 +13,11 @@ from typing import Any, Callable, Dict, Optional
 
 from . import fetch as fetching
 from . import layout, loaders
+from .builds import inside
 from .fetch import Loader, Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
-from .stream import IN_ITERATOR, core, failed, ring_for
+from .stream import IN_ITERATOR, core, failed, ring_for, trains
 
 MARK = "_datawait_patched"  # attribute of a function that is ours
 
@@ -182,6 +183,8 @@ class TorchTrack(Track):
 
 def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
     """Gives a new iterator its Track; the loader is described when it is seen first."""
+    if core.guessed and not inside():
+        trains()
     known = loaders.find(loader)
     if known is None:
         known = loaders.register(loader, describe(loader))

@@ -7,10 +7,11 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from . import fetch as fetching
 from . import layout, loaders
+from .builds import inside
 from .fetch import Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
-from .stream import IN_WATCH, complain, core, failed, ring_for
+from .stream import IN_WATCH, complain, core, failed, ring_for, trains
 
 
 def watch(
@@ -30,8 +31,8 @@ def watch(
             return iterable
         if "torch" in sys.modules:
             fetching.use_torch()
-        if core.role is None:
-            core.role = "main"
+        if not inside():
+            trains()
         return Watched(iterable, workers, prefetch, length, ready, sent, name)
     except Exception as error:
         failed(IN_WATCH, "watch", error)

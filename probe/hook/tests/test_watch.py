@@ -217,3 +217,40 @@ def test_sent_tells_what_is_outstanding(hook):
     quiet = iter(datawait.watch([1, 2]))
     next(quiet)
     assert source_of(quiet._track, next, quiet._inner).outstanding() is None
+
+
+FIRST_A_THREAD = """
+import queue, sys, threading
+audits = []
+sys.addaudithook(lambda event, args: audits.append(event) if event == "sys.addaudithook" else None)
+import datawait
+ready = queue.Queue()
+
+def build():
+    for index in range(6):
+        with datawait.building(index):
+            pass
+        ready.put(index)
+
+thread = threading.Thread(target=build)
+thread.start()
+thread.join()
+pulled = datawait.watch(iter(ready.get, 5), workers=1)
+print(list(pulled), audits)
+"""
+
+
+def test_a_trainer_whose_threads_build_before_it_fetches_is_a_trainer(job):
+    """And stays free of the audit hook, which can never be taken off again."""
+    done = job(FIRST_A_THREAD)
+    assert (done.stdout, done.stderr) == ("[0, 1, 2, 3, 4] []\n", "")
+    main, built = job.main(), job.workers()
+    assert main.fetches == 5 and main.declaration["opened"] > built[0].declaration["opened"]
+    assert len(built) == 1 and len(built[0].all("BATCH")) == 6 and built[0].state == layout.CLOSED
+
+
+def test_a_loader_used_to_build_a_batch_makes_no_trainer(job):
+    done = job("import datawait\nwith datawait.building(0):\n    print(list(datawait.watch([1, 2])))\n")
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
+    (ring,) = job.rings()
+    assert ring.declaration["producer"] == "worker"
