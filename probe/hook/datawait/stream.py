@@ -99,7 +99,7 @@ def builds() -> None:
     """A batch is built here. A process that nobody made to build may be one that trains, and builds in its threads."""
     if core.role is None:
         process = sys.modules.get("multiprocessing.process")
-        made = core.forked or process is not None and process.parent_process() is not None
+        made = core.forked or (process is not None and process.parent_process() is not None)
         core.role, core.guessed = "worker", not made
 
 
