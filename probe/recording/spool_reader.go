@@ -51,6 +51,9 @@ func (s *spool) add(path string) error {
 	if errors.Is(err, ErrNewer) {
 		return err
 	}
+	if errors.Is(err, ErrUnmade) {
+		return nil
+	}
 	if err != nil {
 		s.found.BadFiles++
 		return nil
