@@ -315,6 +315,7 @@ def finish(pid: int) -> None:
 def _in_forked_child() -> None:
     core.reset()
     core.forked = core.folder is not None
+    core.thread = threading.get_native_id()  # after os.fork threading goes on telling the parent's
     if core.folder is not None:
         core.off = os.environ.get("DATAWAIT_HOOK") == "off"
 
