@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import fetch as fetching
 from . import layout
+from .stacklevel import transparent
 from .stream import IN_STEP, core, failed, ring_for
 
 MARK = "_datawait_step"
@@ -60,6 +61,7 @@ def _subclasses(base: Any) -> List[Any]:
 
 
 def _after(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
     @functools.wraps(original)
     def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
@@ -97,6 +99,7 @@ def rewrap() -> None:
 
 
 def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
     @functools.wraps(original)
     def step(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or core.off or getattr(_inside, "step", False):

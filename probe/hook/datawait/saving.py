@@ -7,6 +7,7 @@ import sys
 from typing import Any, Callable
 
 from . import layout
+from .stacklevel import transparent
 from .stream import IN_SAVE, core, failed
 
 MARK = "_datawait_save"
@@ -24,6 +25,7 @@ def patch(module: Any) -> None:
 
 
 def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
     @functools.wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
         ring = core.ring  # a process without a ring trains nothing

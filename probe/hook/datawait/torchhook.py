@@ -17,6 +17,7 @@ from .builds import inside
 from .fetch import Loader, Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
+from .stacklevel import transparent
 from .stream import IN_ITERATOR, core, failed, ring_for, trains
 
 MARK = "_datawait_patched"  # attribute of a function that is ours
@@ -58,7 +59,7 @@ def _patch_multiprocessing(cls: Any) -> None:
 
 def _marked(wrapper: Any) -> Any:
     setattr(wrapper, MARK, True)
-    return wrapper
+    return transparent(wrapper)
 
 
 def _observed_init(original: Callable[..., None]) -> Callable[..., None]:

@@ -11,6 +11,7 @@ from .builds import inside
 from .fetch import Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
+from .stacklevel import transparent
 from .stream import IN_WATCH, complain, core, failed, ring_for, trains
 
 
@@ -65,6 +66,7 @@ class Watched:
         if hasattr(iterable, "__next__") and iter(iterable) is iterable:
             self.__class__ = WatchedIteratorToo
 
+    @transparent
     def __iter__(self) -> Iterator[Any]:
         begin = core.clock()
         inner = iter(self._iterable)
@@ -95,6 +97,7 @@ class WatchedIteratorToo(Watched):
             self._own = super().__iter__()
         return self  # type: ignore[return-value]
 
+    @transparent
     def __next__(self) -> Any:
         if self._own is None:
             self._own = super().__iter__()
@@ -111,6 +114,7 @@ class WatchedIterator:
     def __iter__(self) -> "WatchedIterator":
         return self
 
+    @transparent
     def __next__(self) -> Any:
         return fetch(self._track, _next, self._inner)
 

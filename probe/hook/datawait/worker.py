@@ -17,6 +17,7 @@ from . import meter
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
 from .ring import Ring, totals_slot
+from .stacklevel import transparent
 from .stream import IN_WORKER, configure, core, failed, finish, ring_for
 
 NAME = "_worker_loop"
@@ -232,6 +233,7 @@ class TimedCollate:
         self._inner = inner
         self._meter = meter
 
+    @transparent
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         begin = core.clock()
         try:
