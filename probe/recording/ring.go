@@ -45,11 +45,8 @@ func (r *Ring) open() error {
 	if err := ownedBySpool(r.path, r.identity); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrNotRing)
 	}
-	if r.identity.Size() == 0 {
-		return ErrUnmade // its process has not allocated it yet
-	}
 	if r.identity.Size() < RingHeaderBytes {
-		return ErrNotReady
+		return ErrNotReady // its process has not allocated it yet
 	}
 	h, err := r.header()
 	if err != nil {

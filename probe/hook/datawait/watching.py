@@ -11,8 +11,7 @@ from .builds import inside
 from .fetch import Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
-from .stacklevel import transparent
-from .stream import IN_WATCH, complain, core, failed, ring_for, trains
+from .stream import IN_WATCH, complain, core, failed, now, own, ring_for, trains
 
 
 def watch(
@@ -66,9 +65,8 @@ class Watched:
         if hasattr(iterable, "__next__") and iter(iterable) is iterable:
             self.__class__ = WatchedIteratorToo
 
-    @transparent
     def __iter__(self) -> Iterator[Any]:
-        begin = core.clock()
+        begin = now(IN_WATCH, "watched iterator")
         inner = iter(self._iterable)
         try:
             if core.off:
@@ -97,7 +95,6 @@ class WatchedIteratorToo(Watched):
             self._own = super().__iter__()
         return self  # type: ignore[return-value]
 
-    @transparent
     def __next__(self) -> Any:
         if self._own is None:
             self._own = super().__iter__()
@@ -114,7 +111,6 @@ class WatchedIterator:
     def __iter__(self) -> "WatchedIterator":
         return self
 
-    @transparent
     def __next__(self) -> Any:
         return fetch(self._track, _next, self._inner)
 
@@ -168,7 +164,8 @@ def _length(iterable: Any) -> Optional[int]:
     """Batches of an epoch, where the iterable knows: without it the cached-data test cannot keep an epoch's length."""
     try:
         return len(iterable)
-    except Exception:
+    except Exception as error:
+        own(error)
         return None
 
 
