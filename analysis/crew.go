@@ -171,10 +171,35 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 		}
 	}
 	if p := k.Node.Usage.Processes[uint32(builds.PID)]; p != nil && p.Role == recording.RoleWorker && seen > 0 {
-		if sum, seconds := p.Usage.Sum(load.ProcessReceived, keep); seconds > 0 {
-			b.received.add(sum, float64(seen))
+		b.received.add(received(p, builds.Batches, keep))
+	}
+}
+
+// received adds up what a worker received over sockets in the windows in which that is known, and the batches it built in them: its
+// start and its last second are in no window. A batch that reaches over an edge counts by the part of it that lies inside.
+func received(p *load.Process, batches []load.Batch, keep func(int64) bool) (bytes, built float64) {
+	next := 0
+	for i := range p.Usage.Len() {
+		begin, end, seconds, rate := p.Usage.At(i, load.ProcessReceived)
+		if rate != rate || !keep(begin+(end-begin)/2) {
+			continue
+		}
+		bytes += float64(rate) * seconds
+		for next < len(batches) && batches[next].End <= begin {
+			next++
+		}
+		for _, batch := range batches[next:] {
+			if batch.Begin >= end {
+				break
+			}
+			inside := min(batch.End, end) - max(batch.Begin, begin)
+			built += float64(inside) / float64(max(1, batch.End-batch.Begin))
 		}
 	}
+	if built == 0 {
+		return 0, 0
+	}
+	return bytes, built
 }
 
 // addSolo finds the batches that were built while all other workers were idle.

@@ -77,16 +77,28 @@ func (b *crew) row() Loader {
 	return l
 }
 
-// bytes is what was read per batch, by the best source there is.
+// AtLeast is the source of bytes that were read in any case: what came over sockets, mmap or FUSE is not in them.
+const AtLeast = "read counters: a lower bound, blind to sockets, mmap and FUSE (grade C)"
+
+// few bytes through read() are no sign that batches are read that way: imports, locks and pipes read as much.
+const few = 4096
+
+// bytes is what was read per batch, by the best source there is. The counters of read() alone tell it only where reads went that
+// way: 20 MB that came through a socket or a memory map move them by a hundred bytes.
 func (b *crew) bytes() (Ratio, string) {
 	files, sockets := b.costs[load.CostRChar], b.received
+	network, seen := b.costs[load.CostRequests].value("").Get()
 	switch {
 	case sockets.weight > 0 && files.weight > 0:
 		return unit.Some(sockets.sum/sockets.weight + files.sum/files.weight), "socket diagnostics and read counters (grade B)"
 	case sockets.weight > 0:
 		return sockets.value(""), "socket diagnostics (grade B)"
+	case files.weight > 0 && seen && network >= 0.5:
+		return unit.None[float64]("batches come over the network, and what the builders' sockets received was not seen"), ""
+	case files.weight > 0 && files.sum < few*files.weight:
+		return unit.None[float64]("next to nothing came through read(), and its counters do not see sockets, mmap and FUSE"), ""
 	case files.weight > 0:
-		return files.value(""), "read counters: a lower bound, blind to sockets, mmap and FUSE (grade C)"
+		return files.value(""), AtLeast
 	}
 	return unit.None[float64]("no source saw what the builders read"), ""
 }

@@ -104,6 +104,9 @@ func batchNotes(r *analysis.Result, l analysis.Loader) []string {
 		notes = append(notes, "of it "+q.Text+" to collate")
 	}
 	if q := scaled(l.Bytes, byteScales); q.Known {
+		if l.BytesSource == analysis.AtLeast {
+			q.Text = "at least " + q.Text
+		}
 		notes = append(notes, q.Text+" read")
 	}
 	return notes
