@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -219,7 +220,7 @@ func TestKey(t *testing.T) {
 			return ""
 		}
 	}
-	parent := Process{7, "70", "40"}
+	parent := Process{PID: 7, Start: "70", Space: "40"}
 	for _, tt := range []struct {
 		env  func(string) string
 		want string
@@ -278,15 +279,17 @@ func TestOwnFolderIsPrivate(t *testing.T) {
 }
 
 func TestStaleRunsAreRemoved(t *testing.T) {
-	self := LookUp(os.Getpid())
+	self, dead := LookUp(os.Getpid()), zombie(t)
 	dir := lay(t, "run-1-1/agent.lock", "run-1-1/ring-1-1.dwr", "run-2-2/agent.lock", "run-3-3/notes.txt", "other/agent.lock",
-		"job-4-4/agent.lock", fmt.Sprintf("job-4-4/ring-%d-%s.dwr", self.PID, self.Start), "run-5-5/agent.lock")
+		"job-4-4/agent.lock", fmt.Sprintf("job-4-4/ring-%d-%s.dwr", self.PID, self.Start), "run-5-5/agent.lock",
+		"run-6-6/agent.lock", fmt.Sprintf("run-6-6/ring-%d-%s.dwr", dead.PID, dead.Start), // nobody waited for it
+		"job-7-7/rank-0", "job-7-7/.hook-1/datawait/ring.py") // killed before it had its lock
 	held := &Run{Dir: filepath.Join(dir, "run-5-5")}
 	if ok, err := held.Elect(); !ok || err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-2 * staleAfter)
-	for _, name := range []string{"run-1-1", "run-3-3", "other", "job-4-4", "run-5-5"} { // run-2-2 is of now
+	for _, name := range []string{"run-1-1", "run-3-3", "other", "job-4-4", "run-5-5", "run-6-6", "job-7-7"} { // run-2-2 is of now
 		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
 			t.Fatal(err)
 		}
@@ -303,6 +306,27 @@ func TestStaleRunsAreRemoved(t *testing.T) {
 	if got := strings.Join(left, " "); got != "job-4-4 other run-2-2 run-3-3 run-5-5" {
 		t.Errorf("left: %s", got)
 	}
+}
+
+// zombie is a process that ended and is not waited for before the test is over.
+func zombie(t *testing.T) Process {
+	t.Helper()
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Wait() })
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		if p := LookUp(c.Process.Pid); p.Ended {
+			return p
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("a killed process does not end")
+	return Process{}
 }
 
 // A mapped file must never kill the job: only file systems known to write in place are taken.

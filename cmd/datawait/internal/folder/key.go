@@ -31,6 +31,7 @@ type Process struct {
 	PID   int
 	Start string // field 22 of /proc/<pid>/stat, "" if not readable
 	Space string // number of the namespace, "" if not readable
+	Ended bool   // it is a zombie: dead, and not waited for yet
 }
 
 // String returns "1234-987654-4026531836".
@@ -44,7 +45,7 @@ func LookUp(pid int) Process {
 		return Process{PID: pid}
 	}
 	link, _ := os.Readlink("/proc/self/ns/pid") // "pid:[4026531836]" (pid_namespaces(7))
-	return Process{PID: pid, Start: fields[19], Space: strings.Trim(link, "pid:[]")}
+	return Process{PID: pid, Start: fields[19], Space: strings.Trim(link, "pid:[]"), Ended: fields[0] == "Z" || fields[0] == "X"}
 }
 
 func formatTicks(start uint64) string { return strconv.FormatUint(start, 10) }

@@ -3,6 +3,7 @@ package folder
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,14 +33,11 @@ func removeStale(base string, now time.Time) {
 // isStale reports whether nobody uses a run folder any more.
 func isStale(dir string, now time.Time) bool {
 	info, err := os.Lstat(dir)
-	if err != nil || now.Sub(info.ModTime()) < staleAfter {
+	if err != nil || now.Sub(info.ModTime()) < staleAfter || InUse(dir) {
 		return false
 	}
-	if _, err := os.Lstat(filepath.Join(dir, lockName)); err != nil || InUse(dir) {
-		return false // not one of ours, or at work
-	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil || !isOurs(entries) {
 		return false
 	}
 	for _, e := range entries {
@@ -50,7 +48,27 @@ func isStale(dir string, now time.Time) bool {
 	return true
 }
 
+// made are the names that datawait and its hook give to files of a run folder.
+var made = []string{lockName, hookName, recording.ControlName, "rank-*", "seen-*", "ring-*.dwr", "gpu-*.busy", ".hook-*", ".control-*"}
+
+// isOurs reports whether datawait made a folder: its lock lies in it or, where datawait was killed before that, nothing else.
+func isOurs(entries []os.DirEntry) bool {
+	known := func(name string) bool {
+		return slices.ContainsFunc(made, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok })
+	}
+	others := false
+	for _, e := range entries {
+		if e.Name() == lockName {
+			return true
+		}
+		others = others || !known(e.Name())
+	}
+	return !others
+}
+
+// lives reports whether a process runs. One that ended and was never waited for (a container whose first process does not do
+// that) is gone.
 func lives(pid int, start uint64) bool {
 	p := LookUp(pid)
-	return p.Start != "" && p.Start == formatTicks(start)
+	return p.Start != "" && p.Start == formatTicks(start) && !p.Ended
 }
