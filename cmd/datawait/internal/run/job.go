@@ -116,11 +116,25 @@ func (j *Job) Exit() Exit {
 	return j.exit
 }
 
-// Forward sends one signal to the command alone, as its sender would have without datawait.
-func (j *Job) Forward(sig syscall.Signal) { _ = syscall.Kill(j.pid, sig) }
+// Forward sends one signal to the command alone, as its sender would have without datawait. To a command that has ended it
+// sends nothing: its number may be another process's by now.
+func (j *Job) Forward(sig syscall.Signal) {
+	if !j.hasEnded() {
+		_ = syscall.Kill(j.pid, sig)
+	}
+}
 
 // Interrupt sends SIGINT to the whole process group, as a terminal does on Ctrl-C.
 func (j *Job) Interrupt() { _ = syscall.Kill(-j.pid, syscall.SIGINT) }
+
+func (j *Job) hasEnded() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // wait follows the command through stops to its end. It waits for this one process, so it steals no status from
 // others that start children in this program.

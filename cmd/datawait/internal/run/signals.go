@@ -22,6 +22,18 @@ func Signals() (signals <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c); stopPipes() }
 }
 
+// Deliver lets the signals act on this process that came in before their delivery was stopped.
+func Deliver(signals <-chan os.Signal) {
+	for {
+		select {
+		case sig := <-signals:
+			_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+		default:
+			return
+		}
+	}
+}
+
 // survivePipes keeps datawait alive when who reads its own talk goes away (`2>&1 | head`): Go ends a program at such a
 // write unless SIGPIPE is asked for, and the command would go on with nobody to finish its recording or pass its status on.
 // The signal is caught, not ignored, for an ignored one is handed down to the command.

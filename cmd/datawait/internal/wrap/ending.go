@@ -19,6 +19,8 @@ type ended struct {
 	known    bool      // exit is
 	deadline time.Time // datawait must be gone by then; zero = it has all the time
 	stopped  bool      // a person wants datawait to stop at once
+
+	interrupts int // Ctrl-C so far
 }
 
 // status is what datawait exits with before its own findings count.
@@ -54,7 +56,6 @@ func (e ended) signal() unit.Maybe[string] {
 func (s *session) watch(signals <-chan os.Signal) ended {
 	e := ended{by: recording.EndedByCommand}
 	var grace <-chan time.Time
-	interrupts := 0
 	for {
 		select {
 		case <-s.job.Done():
@@ -76,7 +77,7 @@ func (s *session) watch(signals <-chan os.Signal) ended {
 			switch sig {
 			case syscall.SIGINT:
 				e.by = recording.EndedBySignal
-				if interrupts++; interrupts > 1 {
+				if e.interrupts++; e.interrupts > 1 {
 					s.job.Kill()
 					e.exit, e.known, e.stopped = s.job.Exit(), true, true
 					return e

@@ -26,7 +26,7 @@ func (s *session) finish(out string, e ended, signals <-chan os.Signal) (Outcome
 	outcome := Outcome{Dir: out}
 	made := false
 	if !e.stopped {
-		outcome.Result, made = s.reportWithin(out, e.deadline, signals)
+		outcome.Result, made = s.reportWithin(out, e, signals)
 	}
 	if !e.known {
 		e.exit, e.known = s.outlive(signals), true
@@ -61,9 +61,9 @@ func (s *session) judge(o Outcome) (Outcome, error) {
 	return o, err
 }
 
-// reportWithin makes the report unless the deadline passes or a second Ctrl-C says that datawait is to stop now. The
-// recording is complete, so a report that is given up can be made later.
-func (s *session) reportWithin(out string, deadline time.Time, signals <-chan os.Signal) (*analysis.Result, bool) {
+// reportWithin makes the report unless the deadline passes or a second Ctrl-C says that datawait is to stop now; the first may
+// be a person's who meant the command. The recording is complete, so a report that is given up can be made later.
+func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*analysis.Result, bool) {
 	type made struct {
 		result *analysis.Result
 		names  []string
@@ -79,8 +79,8 @@ func (s *session) reportWithin(out string, deadline time.Time, signals <-chan os
 		done <- m
 	}()
 	var late <-chan time.Time
-	if !deadline.IsZero() {
-		late = time.After(time.Until(deadline))
+	if !e.deadline.IsZero() {
+		late = time.After(time.Until(e.deadline))
 	}
 	for {
 		select {
@@ -96,8 +96,16 @@ func (s *session) reportWithin(out string, deadline time.Time, signals <-chan os
 		case <-late:
 			return nil, false
 		case sig := <-signals:
-			if sig == syscall.SIGINT {
-				return nil, false
+			switch sig {
+			case syscall.SIGINT:
+				if e.interrupts++; e.interrupts > 1 {
+					return nil, false
+				}
+				s.line.Say("the report is being made; another Ctrl-C leaves it out")
+			case syscall.SIGTERM:
+				if late == nil {
+					late = time.After(s.options.Grace)
+				}
 			}
 			s.job.Forward(sig.(syscall.Signal))
 		}

@@ -38,16 +38,21 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	if err := run.Check(o.Command[0]); err != nil {
 		return Outcome{}, err
 	}
+	// From the first file on datawait takes its signals itself, so that none leaves half a run folder behind.
+	signals, stop := run.Signals()
+	defer stop()
 	s := &session{ctx: ctx, options: o, line: newLine(o)}
 	elected, err := s.findFolder()
 	if err != nil {
 		return Outcome{}, err
 	}
 	if !elected {
+		stop()
+		run.Deliver(signals)
 		return Outcome{}, run.Exec(o.Command, s.env())
 	}
 	defer s.leave()
-	return s.observe()
+	return s.observe(signals)
 }
 
 // leave removes the run folder, unless its rings hold what the recording lacks.
@@ -76,10 +81,13 @@ func (s *session) findFolder() (elected bool, err error) {
 			return false, err
 		}
 	}
-	if s.hook, err = s.folder.Hook(hook.Extract); err != nil {
+	if elected, err = s.folder.Elect(); err != nil {
 		return false, err
 	}
-	return s.folder.Elect()
+	if s.hook, err = s.folder.Hook(hook.Extract); err != nil {
+		s.folder.Remove()
+	}
+	return elected, err
 }
 
 func (s *session) env() []string {
@@ -87,13 +95,11 @@ func (s *session) env() []string {
 }
 
 // observe is what the elected wrapper does.
-func (s *session) observe() (Outcome, error) {
+func (s *session) observe(signals <-chan os.Signal) (Outcome, error) {
 	out, err := s.makeOut()
 	if err != nil {
 		return Outcome{}, err
 	}
-	signals, stop := run.Signals()
-	defer stop()
 	if s.agent, err = startAgent(s, out); err != nil {
 		return Outcome{}, err
 	}
