@@ -31,20 +31,15 @@ func (d *dense) Manifest() recording.Manifest { return d.manifest }
 func (d *dense) Streams() []recording.Stream  { return d.declared }
 func (d *dense) Damage() recording.Damage     { return recording.Damage{} }
 
-func (d *dense) Scan(visit func(recording.StreamID, []recording.Record) error) error {
+func (d *dense) Stream(id recording.StreamID, visit func([]recording.Record) error) (recording.Damage, error) {
 	const frame = 2048
-	for at, more := 0, true; more; at += frame {
-		more = false
-		for id, records := range d.streams {
-			if at < len(records) {
-				more = true
-				if err := visit(recording.StreamID(id), records[at:min(at+frame, len(records))]); err != nil {
-					return err
-				}
-			}
+	records := d.streams[id]
+	for at := 0; at < len(records); at += frame {
+		if err := visit(records[at:min(at+frame, len(records))]); err != nil {
+			return recording.Damage{}, err
 		}
 	}
-	return nil
+	return recording.Damage{}, nil
 }
 
 // BenchmarkRun analyses a job of sixteen ranks, with everything the hook and the agent write of it.

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"reflect"
 	"testing"
 
@@ -391,5 +392,34 @@ func TestBackwards(t *testing.T) {
 	wants(t, "data wait share", r.Step.DataWaitShare, 0.25, 1e-9)
 	if len(r.Quality.Warnings) == 0 {
 		t.Error("60 impossible fetches were left out without a word")
+	}
+}
+
+// TestWhatNoSourceTells: an account into which nothing could be booked is left out, for its 0 would be a measurement.
+func TestWhatNoSourceTells(t *testing.T) {
+	for _, copies := range []float32{0, float32(math.NaN())} {
+		x := newTape(t)
+		id := x.rank(7, 0)
+		agent, _ := x.Declare(recording.Declaration{Producer: recording.ProducerAgent, Host: "node0"})
+		x.AddNote(agent, recording.GPUNote{GPU: 0, UUID: "GPU-1", Name: "x", Source: "nvml"})
+		for i := range 60 {
+			begin := float64(20 * i)
+			x.fetch(id, 0, first(i), uint32(i), begin, begin+5)
+			x.write(agent, recording.GPU{Begin: at(begin), End: at(begin + 20), SM: 0.5, Resident: 0.5, Copy: copies}.Encode())
+		}
+		g := x.run().GPUs[0]
+		if _, there := g.AccountsNS["copy"]; there != (copies == 0) {
+			t.Errorf("copies read as %v: accounts %v", copies, g.AccountsNS)
+		}
+		if _, there := g.AccountsNS["collective"]; there || g.CollectiveNS.IsKnown() {
+			t.Errorf("nothing measures collectives: accounts %v, %v", g.AccountsNS, g.CollectiveNS)
+		}
+		var sum int64
+		for _, ns := range g.AccountsNS {
+			sum += ns
+		}
+		if sum != g.AllocatedNS || sum == 0 {
+			t.Errorf("accounts sum to %d of %d", sum, g.AllocatedNS)
+		}
 	}
 }

@@ -32,8 +32,11 @@ func (d *device) row() GPU {
 		GI: unit.None[int]("no MIG instance was reported"), CI: unit.None[int]("no MIG instance was reported"),
 		Grade: d.grade, AllocatedNS: d.books.Allocated, AccountsNS: map[string]int64{}, Holders: []string{}}
 	for _, a := range ledger.Accounts() {
-		g.AccountsNS[a.String()] = d.books.NS[a]
+		if d.tells(a) {
+			g.AccountsNS[a.String()] = d.books.NS[a]
+		}
 	}
+	g.CollectiveNS = unit.None[int64]("no source tells kernels that exchange gradients from others")
 	switch {
 	case d.unfed():
 		g.WaitUpperBoundNS = unit.None[int64](noFetch)
@@ -58,6 +61,17 @@ func (d *device) row() GPU {
 		k.waits = nil // as long as the run has fetches, and hardly needed again
 	}
 	return g
+}
+
+// tells reports whether anything could have put time into an account: an empty one of these is not 0, it is not known.
+func (d *device) tells(a ledger.Account) bool {
+	switch a {
+	case ledger.Collective:
+		return d.books.NS[a] > 0
+	case ledger.Copy:
+		return slices.ContainsFunc(d.Windows, func(w load.Window) bool { return w.Copy == w.Copy })
+	}
+	return true
 }
 
 const (

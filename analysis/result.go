@@ -151,7 +151,8 @@ type GPU struct {
 	TensorActiveRatio Ratio             `json:"tensor_active_ratio"`
 	SMActiveComputing Est               `json:"sm_active_while_computing"`
 	SMActiveWaiting   Est               `json:"sm_active_while_waiting"`
-	AccountsNS        map[string]int64  `json:"accounts_ns"`         // sums exactly to AllocatedNS
+	AccountsNS        map[string]int64  `json:"accounts_ns"`         // those that can be told apart; sums exactly to AllocatedNS
+	CollectiveNS      unit.Maybe[int64] `json:"collective_ns"`       // exchanging gradients; part of compute
 	WaitUpperBoundNS  unit.Maybe[int64] `json:"wait_upper_bound_ns"` // host wait, where its exposure is unknown
 }
 

@@ -10,7 +10,9 @@
 package load
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -202,17 +204,45 @@ const (
 var nan = float32(math.NaN())
 
 // Workers returns how many processes were seen to build for the loader beside training: by their number, for those made anew every
-// epoch have it again, else by their pid.
+// epoch have it again, else how many of them were at work at one time.
 func (l *Loader) Workers() int {
-	numbers, pids := map[int]bool{}, map[int]bool{}
+	numbers := map[int]bool{}
+	var changes []change
 	for _, b := range l.Builds {
 		switch {
-		case b.Own:
+		case b.Own || len(b.Batches) == 0 && b.Worker < 0:
 		case b.Worker >= 0:
 			numbers[b.Worker] = true
 		default:
-			pids[b.PID] = true
+			first, last := b.span()
+			changes = append(changes, change{first, 1}, change{last, -1})
 		}
 	}
-	return len(numbers) + len(pids)
+	return len(numbers) + most(changes)
+}
+
+// span returns when a process began to build and when it was done.
+func (b *Builds) span() (first, last int64) {
+	first, last = b.Batches[0].Begin, b.Batches[0].End
+	for _, batch := range b.Batches {
+		first, last = min(first, batch.Begin), max(last, batch.End)
+	}
+	return first, last
+}
+
+// change is one process more or less at a time.
+type change struct {
+	at int64
+	by int
+}
+
+// most returns how many there were at one time, at most.
+func most(changes []change) (most int) {
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	n := 0
+	for _, c := range changes {
+		n += c.by
+		most = max(most, n)
+	}
+	return most
 }

@@ -34,7 +34,7 @@ func (l *loading) node(index int, reader recording.Reader) error {
 	l.job.Nodes = append(l.job.Nodes, node)
 	streams := reader.Streams()
 	folds := l.folds(node, streams)
-	err := reader.Scan(func(id recording.StreamID, records []recording.Record) error {
+	bad, err := recording.Scan(reader, func(id recording.StreamID, records []recording.Record) error {
 		l.job.Records += uint64(len(records))
 		if int(id) < len(folds) && folds[id] != nil {
 			folds[id].take(records)
@@ -44,7 +44,7 @@ func (l *loading) node(index int, reader recording.Reader) error {
 	if err != nil {
 		return err
 	}
-	l.job.Damage = l.job.Damage.Add(reader.Damage())
+	l.job.Damage = l.job.Damage.Add(reader.Damage()).Add(bad)
 	for _, r := range l.job.Others {
 		if r.Node == node && r.Begin != Unknown {
 			node.seen(r.Begin, r.End)

@@ -95,6 +95,23 @@ func TestWatched(t *testing.T) {
 	}
 }
 
+// TestBuildersOfEveryEpoch: processes without a number that are made anew every epoch are as many workers as build at one time.
+func TestBuildersOfEveryEpoch(t *testing.T) {
+	x := newTape(t, recording.Manifest{})
+	main := x.main(7)
+	x.AddNote(main, recording.LoaderNote{Loader: 2, Kind: "watch"})
+	x.Add(main, fetch(2, 0, 0, 100, 210))
+	for epoch := range 50 {
+		for worker := range 3 {
+			begin := uint64(1000*epoch + 10*worker)
+			x.Add(x.worker(100+3*epoch+worker, 7), batch(0, 0, begin+100, begin+200), batch(1, 0, begin+800, begin+900))
+		}
+	}
+	if n := x.load().Ranks[0].Loaders[0].Workers(); n != 3 {
+		t.Errorf("%d workers, want 3", n)
+	}
+}
+
 // TestBuilderThreads: what threads of the training process build belongs to the loader it watches, also where they began before
 // it fetched, in a stream of its own; without such a loader it is nobody's, and counted.
 func TestBuilderThreads(t *testing.T) {

@@ -214,7 +214,7 @@ func legs(t *testing.T, out string) (began uint64, live []span) {
 		t.Fatal(err)
 	}
 	for _, node := range opened.Nodes() {
-		err := node.Scan(func(_ recording.StreamID, records []recording.Record) error {
+		_, err := recording.Scan(node, func(_ recording.StreamID, records []recording.Record) error {
 			for i := range records {
 				switch r := &records[i]; r.Kind() {
 				case recording.KindMark:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -47,6 +48,11 @@ func Choose(ctx context.Context, candidates []Candidate, beside ...Candidate) (*
 	}
 	for _, candidate := range beside {
 		c.tryBeside(ctx, candidate)
+	}
+	for _, r := range c.taken {
+		if s, ok := r.Source.(Selective); ok {
+			s.Use(slices.Sorted(maps.Keys(r.refs)))
+		}
 	}
 	if len(c.taken)+len(c.beside) == 0 {
 		return c, fmt.Errorf("choosing a GPU source: %w%s", ErrNoSource, c.reasons(": "))
@@ -96,6 +102,9 @@ func (c *Choice) learn(r rung, devices []Device) {
 		if c.devices[at].Name == "" {
 			c.devices[at].Name = d.Name
 		}
+		if c.devices[at].UUID == "" { // of a slice, which DCGM knows by numbers only
+			c.devices[at].UUID = d.UUID
+		}
 		r.refs[d.Ref] = uint16(at)
 	}
 }
@@ -142,7 +151,7 @@ func (c *Choice) consider(d Device, r rung) {
 
 // find returns the place of a device, -1 for one that is not known.
 func (c *Choice) find(id Identity) int {
-	return slices.IndexFunc(c.devices, func(d Device) bool { return d.Identity == id })
+	return slices.IndexFunc(c.devices, func(d Device) bool { return d.same(id) })
 }
 
 // forget removes a device from the rungs above.

@@ -33,6 +33,11 @@ type Source interface {
 	Close() error
 }
 
+// Selective is a source that disturbs others, and so counts only the devices it is told to. It is told before its first Sample.
+type Selective interface {
+	Use(refs []uint16)
+}
+
 // Batch is the outcome of one Sample. Ref is the device's in every record of it.
 type Batch struct {
 	Windows   []recording.GPU        // by device in order of time
@@ -91,6 +96,14 @@ type Identity struct {
 	Parent string // UUID of the physical GPU of a slice, else ""
 	GI     int    // GPU instance of a slice, else -1
 	CI     int    // compute instance of a slice, else -1
+}
+
+// same reports whether both name one device. A slice is known by its GPU and instances where a source does not tell its UUID.
+func (id Identity) same(other Identity) bool {
+	if id.UUID != "" && other.UUID != "" {
+		return id.UUID == other.UUID
+	}
+	return id.Parent != "" && id.Parent == other.Parent && id.GI == other.GI && id.CI == other.CI
 }
 
 // Whole returns the identity of an undivided GPU.

@@ -54,7 +54,7 @@ func benchmarkScan(b *testing.B, use func(*Record) uint64) {
 			b.ResetTimer()
 			records, sum := 0, uint64(0)
 			for range b.N {
-				r.Scan(func(_ StreamID, block []Record) error {
+				Scan(r, func(_ StreamID, block []Record) error {
 					records += len(block)
 					for i := range block {
 						sum += use(&block[i])
@@ -123,7 +123,7 @@ func TestScanMemoryIsBounded(t *testing.T) {
 	allocated := func(r Reader) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := r.Scan(func(StreamID, []Record) error { return nil }); err != nil {
+		if _, err := Scan(r, func(StreamID, []Record) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

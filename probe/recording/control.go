@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Layout of the control page.
@@ -19,6 +20,7 @@ const (
 	// PlanAhead is how many steps past the furthest rank a block must begin, so that every rank reads it in time.
 	PlanAhead = 32
 
+	controlHeld    = 1 // flag
 	controlPlanAt  = 64
 	controlPlanned = 32 // bytes of one planned block
 )
@@ -38,6 +40,7 @@ type Control struct {
 	AgentPID uint32
 	Cap      uint64 // bytes a rank may cache
 	ParkAt   uint64 // step to park at, or later; Unknown64 = not planned
+	Held     bool   // the agent holds an exclusive flock on the page while it lives; set by the writer
 	Plan     []PlannedBlock
 }
 
@@ -60,17 +63,27 @@ var ErrControlBusy = errors.New("control page is being written")
 type ControlWriter struct {
 	f          *os.File
 	generation uint32
+	held       bool
 }
 
-// CreateControl puts a page that says "observe" into the spool folder. The page appears whole: it is written under
-// another name first.
+// CreateControl puts a page that says "observe" into the spool folder and locks it, so that ranks see whether their agent
+// lives even where they cannot see its pid. A page that an agent which died left behind is taken over: ranks have it
+// mapped. A new one appears whole, written under another name first.
 func CreateControl(spool string, agentPID uint32) (*ControlWriter, error) {
+	first := Control{AgentPID: agentPID, ParkAt: Unknown64}
+	if w := takeOverControl(filepath.Join(spool, ControlName)); w != nil {
+		if err := w.Write(first); err == nil {
+			return w, nil
+		}
+		w.Close()
+	}
 	f, err := os.CreateTemp(spool, ".control-*")
 	if err != nil {
 		return nil, fmt.Errorf("creating control page: %w", err)
 	}
 	w := &ControlWriter{f: f}
-	err = w.Write(Control{AgentPID: agentPID, ParkAt: Unknown64})
+	w.hold()
+	err = w.Write(first)
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(spool, ControlName))
 	}
@@ -82,11 +95,36 @@ func CreateControl(spool string, agentPID uint32) (*ControlWriter, error) {
 	return w, nil
 }
 
+// takeOverControl opens the page of an agent that is gone, nil if there is none.
+func takeOverControl(path string) *ControlWriter {
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	w := &ControlWriter{f: f}
+	page := make([]byte, ControlBytes)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && ownedBySpool(path, info) == nil {
+		if _, err := f.ReadAt(page, 0); err == nil && string(page[:8]) == ControlMagic && w.hold() {
+			w.generation = binary.LittleEndian.Uint32(page[8:]) &^ 1
+			return w
+		}
+	}
+	f.Close()
+	return nil
+}
+
+// hold locks the page for as long as this process lives.
+func (w *ControlWriter) hold() bool {
+	w.held = syscall.Flock(int(w.f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+	return w.held
+}
+
 // Write replaces the content. The generation is odd while it does, and the three writes reach readers in that order.
 func (w *ControlWriter) Write(c Control) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("writing control page: %w", err)
 	}
+	c.Held = w.held
 	page := c.encode(w.generation + 1)
 	steps := []struct {
 		b  []byte
@@ -134,6 +172,9 @@ func (c Control) encode(generation uint32) []byte {
 	le.PutUint32(b[20:], c.AgentPID)
 	le.PutUint64(b[24:], c.Cap)
 	le.PutUint64(b[32:], c.ParkAt)
+	if c.Held {
+		le.PutUint32(b[40:], controlHeld)
+	}
 	for i, p := range c.Plan {
 		e := b[controlPlanAt+i*controlPlanned:]
 		le.PutUint32(e[0:], p.Block)
@@ -158,7 +199,8 @@ func ParseControl(b []byte) (Control, error) {
 	if n > MaxBlocks {
 		return Control{}, fmt.Errorf("reading control page: %d blocks, at most %d fit", n, MaxBlocks)
 	}
-	c := Control{Mode: ControlMode(le.Uint32(b[12:])), AgentPID: le.Uint32(b[20:]), Cap: le.Uint64(b[24:]), ParkAt: le.Uint64(b[32:])}
+	c := Control{Mode: ControlMode(le.Uint32(b[12:])), AgentPID: le.Uint32(b[20:]), Cap: le.Uint64(b[24:]), ParkAt: le.Uint64(b[32:]),
+		Held: le.Uint32(b[40:])&controlHeld != 0}
 	for i := range int(n) {
 		e := b[controlPlanAt+i*controlPlanned:]
 		c.Plan = append(c.Plan, PlannedBlock{

@@ -19,7 +19,7 @@ func TestControlPageIsRewrittenAndRead(t *testing.T) {
 	if err != nil || c.Mode != ControlObserve || c.AgentPID != 77 || c.ParkAt != Unknown64 {
 		t.Errorf("at first: %+v, %v", c, err)
 	}
-	want := Control{Mode: ControlTest, AgentPID: 77, Cap: 1 << 30, ParkAt: 300, Plan: []PlannedBlock{
+	want := Control{Mode: ControlTest, AgentPID: 77, Cap: 1 << 30, ParkAt: 300, Held: true, Plan: []PlannedBlock{
 		{Block: 1, Leg: LegLive, First: 100, End: 140}, {Block: 2, Leg: LegHostCached, First: 140, End: 180, Flags: PlanSolo}}}
 	for range 3 {
 		if err := w.Write(want); err != nil {
@@ -36,6 +36,55 @@ func TestControlPageIsRewrittenAndRead(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// Ranks have the page mapped: who comes after an agent that died must write into the same file, and its generation go on.
+func TestThePageOfADeadAgentIsTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	first, err := CreateControl(dir, 77)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Write(Control{Mode: ControlPark, AgentPID: 77}); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := CreateControl(dir, 78); err != nil || sameFile(t, first, w) {
+		t.Fatalf("the page of an agent that lives was taken: %v", err)
+	} else {
+		w.Close()
+	}
+	second, err := CreateControl(dir, 79)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := second.generation
+	if _, err := second.f.WriteAt([]byte{9}, 8); err != nil { // it dies while it writes
+		t.Fatal(err)
+	}
+	second.Close()
+	third, err := CreateControl(dir, 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Close()
+	c, err := ReadControl(dir)
+	if err != nil || c.Mode != ControlObserve || c.AgentPID != 80 || !c.Held || third.generation <= before {
+		t.Errorf("%+v, generation %d after %d, %v", c, third.generation, before, err)
+	}
+	if info, _ := os.Stat(filepath.Join(dir, ControlName)); !os.SameFile(info, stat(t, third)) {
+		t.Error("the page was replaced")
+	}
+}
+
+func stat(t *testing.T, w *ControlWriter) os.FileInfo {
+	t.Helper()
+	info, err := w.f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func sameFile(t *testing.T, a, b *ControlWriter) bool { return os.SameFile(stat(t, a), stat(t, b)) }
 
 func TestAPageInTheMakingIsNotRead(t *testing.T) {
 	page := Control{ParkAt: Unknown64}.encode(3)

@@ -25,16 +25,16 @@ func FuzzSegment(f *testing.F) {
 			t.Fatal(err)
 		}
 		node := r.Readers()[0]
-		first := scanAll(t, node)
-		damage := node.Damage()
-		if second := scanAll(t, node); first != second || damage != node.Damage() {
-			t.Fatalf("scans give %d and %d records, damage %v and %v", first, second, damage, node.Damage())
+		opened := node.Damage()
+		first, damage := scanAll(t, node)
+		if second, again := scanAll(t, node); first != second || damage != again || opened != node.Damage() {
+			t.Fatalf("scans give %d and %d records, damage %v and %v", first, second, damage, again)
 		}
 	})
 }
 
 // scanAll visits everything, decodes every record and returns how many there were.
-func scanAll(t *testing.T, r Reader) (n int) {
+func scanAll(t *testing.T, r Reader) (n int, d Damage) {
 	declared := map[StreamID]bool{}
 	for _, s := range r.Streams() {
 		if s.ID == 0 || s.Declaration.Producer == "" {
@@ -42,7 +42,7 @@ func scanAll(t *testing.T, r Reader) (n int) {
 		}
 		declared[s.ID] = true
 	}
-	err := r.Scan(func(id StreamID, records []Record) error {
+	d, err := Scan(r, func(id StreamID, records []Record) error {
 		if !declared[id] || len(records) == 0 {
 			t.Fatalf("visited %d records of stream %d", len(records), id)
 		}
@@ -58,7 +58,7 @@ func scanAll(t *testing.T, r Reader) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return n, d
 }
 
 // FuzzManifest checks that a manifest is understood, refused as newer, or not one: nothing else.

@@ -13,7 +13,6 @@ type Memory struct {
 	streams  []Stream
 	blocks   []memoryBlock
 	next     []uint32 // by stream: the sequence number Add gives next
-	damage   Damage
 }
 
 type memoryBlock struct {
@@ -86,19 +85,31 @@ func (m *Memory) SetManifest(manifest Manifest) { m.manifest = manifest }
 // Streams returns the declared streams with their notes.
 func (m *Memory) Streams() []Stream { return m.streams }
 
-// Scan visits the records in the order they were written.
+// Scan visits the records of all streams, whole or not, in the order they were written.
 func (m *Memory) Scan(visit func(StreamID, []Record) error) error {
-	m.damage = Damage{}
 	for _, b := range m.blocks {
-		if err := visitWhole(b.id, b.records, &m.damage, visit); err != nil {
+		if err := visit(b.id, b.records); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Damage counts torn records and unknown kinds seen by the last Scan, and what the notes tell.
-func (m *Memory) Damage() Damage { return m.damage.Add(noteDamage(m.streams)) }
+// Stream visits the records of one stream.
+func (m *Memory) Stream(id StreamID, visit func([]Record) error) (d Damage, err error) {
+	for _, b := range m.blocks {
+		if b.id != id {
+			continue
+		}
+		if err := visitWhole(b.records, &d, visit); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// Damage counts what the notes tell.
+func (m *Memory) Damage() Damage { return noteDamage(m.streams) }
 
 // noteDamage sums what the notes of all streams say is missing.
 func noteDamage(streams []Stream) (d Damage) {

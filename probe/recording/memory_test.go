@@ -42,32 +42,34 @@ func TestMemoryGivesBackWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestScanPassesRunsOfGoodRecords(t *testing.T) {
+func TestAStreamPassesRunsOfGoodRecords(t *testing.T) {
 	m := NewMemory(Manifest{})
 	id, _ := m.Declare(Declaration{})
+	other, _ := m.Declare(Declaration{})
 	good := Mark{Begin: 1}.Encode()
 	good.SetSeq(1)
 	torn := good
 	torn[60]++
 	block := []Record{torn, good, good, unknownKind(3), good, {}}
-	if err := m.Records(id, block); err != nil {
+	if err := errors.Join(m.Records(id, block), m.Records(other, block)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // damage does not add up over scans
+	for range 2 {
 		var runs []int
-		if err := m.Scan(func(_ StreamID, r []Record) error { runs = append(runs, len(r)); return nil }); err != nil {
+		d, err := m.Stream(id, func(r []Record) error { runs = append(runs, len(r)); return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
 		if len(runs) != 2 || runs[0] != 2 || runs[1] != 1 {
 			t.Errorf("runs %v, want [2 1]", runs)
 		}
-		if d := m.Damage(); d != (Damage{Torn: 2, UnknownKinds: 1}) {
+		if d != (Damage{Torn: 2, UnknownKinds: 1}) {
 			t.Errorf("damage %v", d)
 		}
 	}
 	stop := errors.New("stop")
-	if err := m.Scan(func(StreamID, []Record) error { return stop }); err != stop {
-		t.Errorf("Scan returned %v, want the visitor's error", err)
+	if _, err := m.Stream(id, func([]Record) error { return stop }); err != stop {
+		t.Errorf("Stream returned %v, want the visitor's error", err)
 	}
 }
 

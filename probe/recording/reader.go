@@ -6,7 +6,7 @@ import "fmt"
 // analysis cannot tell them apart.
 //
 // A Reader never fails for what stands in the recording: damage is counted in [Damage], and only a failing disk or the
-// caller's own error ends a Scan.
+// caller's own error ends the reading of a stream.
 type Reader interface {
 	// Manifest returns what the agent said of the run; the zero Manifest where it wrote none.
 	Manifest() Manifest
@@ -14,13 +14,26 @@ type Reader interface {
 	// Streams returns every declared stream with its notes, ordered by ID. The caller must not change them.
 	Streams() []Stream
 
-	// Scan calls visit with the records of each declared stream in the order of that stream; streams are interleaved
-	// as they were written. The slice holds whole records of known kinds and is valid only during the call. An error
-	// from visit ends the scan and is returned. Scan may be called again and gives the same records in the same order.
-	Scan(visit func(StreamID, []Record) error) error
+	// Stream calls visit with the records of one declared stream in their order, and returns what of them could not be
+	// read. The slice holds whole records of known kinds and is valid only during the call. An error from visit ends the
+	// reading and is returned. Streams may be read again, and several at once.
+	Stream(id StreamID, visit func([]Record) error) (Damage, error)
 
-	// Damage counts what could not be read. It is complete once a Scan has run to its end.
+	// Damage counts what could not be read when the recording was opened, and what its notes say is missing. What is wrong
+	// with the records of a stream is counted by Stream.
 	Damage() Damage
+}
+
+// Scan visits the records of every stream of a reader, one stream after the other, and returns what of them could not be read.
+func Scan(r Reader, visit func(StreamID, []Record) error) (d Damage, err error) {
+	for _, s := range r.Streams() {
+		bad, err := r.Stream(s.ID, func(records []Record) error { return visit(s.ID, records) })
+		d = d.Add(bad)
+		if err != nil {
+			return d, err
+		}
+	}
+	return d, nil
 }
 
 // Stream is one process's output: what it said of itself, and everything rare it reported.
@@ -93,7 +106,7 @@ func (d Damage) String() string {
 
 // visitWhole passes on the runs of records that are whole and of a known kind, and counts the others.
 // In a sound recording that is one call with the block as it stands: no copy, no allocation.
-func visitWhole(id StreamID, block []Record, d *Damage, visit func(StreamID, []Record) error) error {
+func visitWhole(block []Record, d *Damage, visit func([]Record) error) error {
 	start := 0
 	for i := range block {
 		r := &block[i]
@@ -106,7 +119,7 @@ func visitWhole(id StreamID, block []Record, d *Damage, visit func(StreamID, []R
 			d.Torn++
 		}
 		if i > start {
-			if err := visit(id, block[start:i]); err != nil {
+			if err := visit(block[start:i]); err != nil {
 				return err
 			}
 		}
@@ -115,7 +128,7 @@ func visitWhole(id StreamID, block []Record, d *Damage, visit func(StreamID, []R
 	if start == len(block) {
 		return nil
 	}
-	return visit(id, block[start:])
+	return visit(block[start:])
 }
 
 // knownKinds tells the kinds of SPEC §2 from those of a later version.

@@ -45,8 +45,11 @@ func (r *Ring) open() error {
 	if err := ownedBySpool(r.path, r.identity); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrNotRing)
 	}
+	if r.identity.Size() == 0 {
+		return ErrUnmade // its process has not allocated it yet
+	}
 	if r.identity.Size() < RingHeaderBytes {
-		return ErrNotReady // its process has not allocated it yet
+		return ErrNotReady
 	}
 	h, err := r.header()
 	if err != nil {

@@ -120,6 +120,9 @@ type Totals struct {
 var (
 	// ErrNotReady means that its process is still making it: try again later.
 	ErrNotReady = errors.New("ring is not written yet")
+	// ErrUnmade is the ErrNotReady of a file without a magic number: nothing was ever recorded in it, so nothing is lost if its
+	// process has ended.
+	ErrUnmade = fmt.Errorf("its process is still making it: %w", ErrNotReady)
 	// ErrNotRing means that it never will be readable.
 	ErrNotRing = errors.New("not a ring")
 )
@@ -127,7 +130,10 @@ var (
 // ParseRingHeader decodes the first page of a ring and checks its geometry. It does not check that the file is as long
 // as the header claims; OpenRing does.
 func ParseRingHeader(b []byte) (RingHeader, error) {
-	if len(b) < ringFixed || string(b[:8]) == "\x00\x00\x00\x00\x00\x00\x00\x00" {
+	if len(b) < 8 || string(b[:8]) == "\x00\x00\x00\x00\x00\x00\x00\x00" {
+		return RingHeader{}, ErrUnmade
+	}
+	if len(b) < ringFixed {
 		return RingHeader{}, ErrNotReady
 	}
 	if string(b[:8]) != RingMagic {

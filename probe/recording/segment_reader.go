@@ -1,19 +1,18 @@
 // Reading the segments of one node (SPEC §6).
 //
-// Open reads declarations and notes and steps over the records; Scan reads the records. Neither believes a number in the
-// file before it is checked, and neither holds more than one frame, so a recording of any size needs the same memory.
+// Open reads declarations and notes and steps over the records, noting where those of each stream stand; Stream reads the records of
+// one. Neither believes a number in the file before it is checked, and neither holds more than one frame, so a stream of any
+// size needs the same memory.
 
 package recording
 
 import (
 	"errors"
 	"fmt"
+	"io"
 )
 
 const (
-	indexAhead = 4 << 10   // read at once when stepping from frame to frame
-	scanAhead  = 256 << 10 // read at once when reading records; fits the second-level cache
-
 	maxDeclaration = RingMaxNotes // bytes; a ring cannot hold a longer one
 	maxStreams     = 1 << 20
 	maxKept        = 128 << 20 // bytes of declarations and notes of one node
@@ -22,32 +21,33 @@ const (
 // segments reads a node's folder of segments.
 type segments struct {
 	manifest Manifest
-	files    []segmentPart
+	parts    []segmentPart
 	streams  []Stream
 	index    map[StreamID]int // position in streams
 	kept     int              // bytes of declarations and notes
-	found    Damage           // by the index
-	scanned  Damage           // by the last scan
+	found    Damage
 }
 
 // segmentPart is one segment, up to the length it had when it was opened: the agent may still be writing it.
 type segmentPart struct {
-	path string
-	size int64
+	path   string
+	size   int64
+	frames frameIndex
 }
 
 func openSegments(m Manifest, paths []string) (*segments, error) {
 	s := &segments{manifest: m, index: map[StreamID]int{}}
+	frames := &frameReader{found: &s.found}
 	for _, path := range paths {
-		if err := s.indexFile(path); err != nil {
+		if err := s.indexFile(path, frames); err != nil {
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, s.dropUndeclared()
 }
 
 // indexFile reads the declarations and notes of one segment. What is no segment at all is counted.
-func (s *segments) indexFile(path string) error {
+func (s *segments) indexFile(path string, frames *frameReader) error {
 	f, err := OpenRegular(path)
 	if err != nil {
 		s.found.BadFiles++
@@ -58,7 +58,7 @@ func (s *segments) indexFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	frames := &frameReader{f: f, end: info.Size(), ahead: indexAhead, structure: &s.found, content: &s.found}
+	frames.file.open(f, info.Size())
 	if err := frames.header(); err != nil {
 		if errors.Is(err, errNotSegment) {
 			s.found.BadFiles++
@@ -66,7 +66,7 @@ func (s *segments) indexFile(path string) error {
 		}
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	s.files = append(s.files, segmentPart{path, info.Size()})
+	s.parts = append(s.parts, segmentPart{path, info.Size(), frameIndex{}})
 	for frames.next() {
 		if err := s.indexFrame(frames); err != nil {
 			return fmt.Errorf("reading %s: %w", path, err)
@@ -82,7 +82,8 @@ func (s *segments) indexFrame(frames *frameReader) error {
 	h := frames.frame
 	switch h.Type {
 	case FrameRecords:
-		return nil // read by Scan
+		s.indexRecords(frames)
+		return nil
 	case FrameDeclaration, FrameNote:
 	default:
 		s.found.UnknownFrames++
@@ -100,6 +101,37 @@ func (s *segments) indexFrame(frames *frameReader) error {
 		s.declare(h.Stream, body)
 	} else {
 		s.note(h.Stream, body)
+	}
+	return nil
+}
+
+// indexRecords notes where a frame of records stands.
+func (s *segments) indexRecords(frames *frameReader) {
+	switch n := int(frames.frame.Length); {
+	case n%Size != 0:
+		s.found.BadFrames++
+	case n > 0:
+		s.parts[len(s.parts)-1].frames.add(frames.frame.Stream, frames.start, n/Size)
+	}
+}
+
+// dropUndeclared counts the records of streams that nobody declared, not even later.
+func (s *segments) dropUndeclared() error {
+	for i := range s.parts {
+		for id, run := range s.parts[i].frames {
+			if _, declared := s.index[id]; declared {
+				continue
+			}
+			delete(s.parts[i].frames, id)
+			part := segmentPart{s.parts[i].path, s.parts[i].size, frameIndex{id: run}}
+			err := part.read(id, &window{}, &s.found, func(records []Record) error {
+				s.found.Undeclared += uint64(len(records))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -139,54 +171,53 @@ func (s *segments) Manifest() Manifest { return s.manifest }
 // Streams returns the declared streams in the order of their numbers.
 func (s *segments) Streams() []Stream { return s.streams }
 
-// Damage counts what the index and the last scan could not read, and what the notes say was lost.
-func (s *segments) Damage() Damage { return s.found.Add(s.scanned).Add(noteDamage(s.streams)) }
+// Damage counts what opening could not read, and what the notes say was lost.
+func (s *segments) Damage() Damage { return s.found.Add(noteDamage(s.streams)) }
 
-// Scan visits the records segment by segment.
-func (s *segments) Scan(visit func(StreamID, []Record) error) error {
-	s.scanned = Damage{}
-	var buf []byte
-	for _, part := range s.files {
-		f, err := OpenRegular(part.path)
+// Stream visits the records of one stream, segment by segment.
+func (s *segments) Stream(id StreamID, visit func([]Record) error) (d Damage, err error) {
+	var file window
+	for i := range s.parts {
+		err := s.parts[i].read(id, &file, &d, func(records []Record) error { return visitWhole(records, &d, visit) })
 		if err != nil {
-			return fmt.Errorf("scanning recording: %w", err)
-		}
-		frames := &frameReader{f: f, end: part.size, ahead: scanAhead, buf: buf, structure: &Damage{}, content: &s.scanned}
-		err = s.scanFile(frames, visit)
-		buf = frames.buf
-		f.Close()
-		if err != nil {
-			return err
+			return d, err
 		}
 	}
-	return nil
+	return d, nil
 }
 
-func (s *segments) scanFile(frames *frameReader, visit func(StreamID, []Record) error) error {
-	if err := frames.header(); err != nil {
-		return fmt.Errorf("scanning recording: %w", err)
+// read visits the frames of one stream whose checksum is right, and counts the others.
+func (p *segmentPart) read(id StreamID, file *window, d *Damage, visit func([]Record) error) error {
+	run := p.frames[id]
+	if run == nil {
+		return nil
 	}
-	for frames.next() {
-		if frames.frame.Type != FrameRecords {
-			continue
-		}
-		body, ok, err := frames.recordBody()
-		if err != nil {
-			return fmt.Errorf("scanning recording: %w", err)
-		}
-		if !ok {
-			continue
-		}
-		if _, declared := s.index[frames.frame.Stream]; !declared {
-			s.scanned.Undeclared += uint64(len(body) / Size)
-			continue
-		}
-		if err := visitWhole(frames.frame.Stream, recordsOf(body), &s.scanned, visit); err != nil {
-			return err
-		}
+	f, err := OpenRegular(p.path)
+	if err != nil {
+		return fmt.Errorf("reading recording: %w", err)
 	}
-	if frames.err != nil {
-		return fmt.Errorf("scanning recording: %w", frames.err)
+	defer f.Close()
+	file.open(f, p.size)
+	run.each(func(at int64, records int) bool {
+		err = readFrame(file, at, id, records, d, visit)
+		return err == nil
+	})
+	return err
+}
+
+func readFrame(file *window, at int64, id StreamID, records int, d *Damage, visit func([]Record) error) error {
+	b, err := file.view(at, FrameHeaderBytes+records*Size)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the file got shorter
+		d.TornTails++
+		return nil
 	}
-	return nil
+	if err != nil {
+		return fmt.Errorf("reading recording: %w", err)
+	}
+	h, body := ParseFrameHeader(b), b[FrameHeaderBytes:]
+	if h.Type != FrameRecords || h.Stream != id || !h.Matches(body) {
+		d.BadFrames++
+		return nil
+	}
+	return visit(recordsOf(body))
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -47,20 +48,22 @@ func openOne(t testing.TB, dir string) Reader {
 type content struct {
 	Streams []Stream
 	Records map[StreamID][]byte
+	damage  Damage // of opening and reading
 }
 
 func (c content) count(id StreamID) int { return len(c.Records[id]) / Size }
 
 func contentOf(t testing.TB, r Reader) content {
 	t.Helper()
-	c := content{r.Streams(), map[StreamID][]byte{}}
-	err := r.Scan(func(id StreamID, records []Record) error {
+	c := content{Streams: r.Streams(), Records: map[StreamID][]byte{}}
+	d, err := Scan(r, func(id StreamID, records []Record) error {
 		c.Records[id] = append(c.Records[id], bytesOf(records)...)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.damage = r.Damage().Add(d)
 	return c
 }
 
@@ -123,8 +126,8 @@ func TestWhatWasWrittenIsReadAgain(t *testing.T) {
 		if again := contentOf(t, r); !sameContent(t, again, want) {
 			t.Fatalf("seed %d: the second scan differs", seed)
 		}
-		if !r.Damage().Clean() {
-			t.Errorf("seed %d: %v", seed, r.Damage())
+		if !got.damage.Clean() {
+			t.Errorf("seed %d: %v", seed, got.damage)
 		}
 		if files, _ := segmentFiles(w.Dir()); len(files) < 2 {
 			t.Errorf("seed %d: %d segments, want several", seed, len(files))
@@ -196,8 +199,8 @@ func TestATornTailAtEveryByte(t *testing.T) {
 	for cut := len(whole); cut >= 0; cut-- {
 		os.Truncate(path, int64(cut))
 		r := openOne(t, dir)
-		got := contentOf(t, r).count(1)
-		want := 0
+		c := contentOf(t, r)
+		got, want := c.count(1), 0
 		for at, n := range boundary {
 			if at <= int64(cut) {
 				want = max(want, n)
@@ -205,8 +208,8 @@ func TestATornTailAtEveryByte(t *testing.T) {
 		}
 		_, clean := boundary[int64(cut)]
 		clean = clean || cut == SegmentHeaderBytes
-		if got != want || r.Damage().Clean() != clean || !clean && r.Damage() != (Damage{TornTails: 1}) {
-			t.Errorf("cut at %d: %d records, want %d; %v", cut, got, want, r.Damage())
+		if got != want || c.damage.Clean() != clean || !clean && c.damage != (Damage{TornTails: 1}) {
+			t.Errorf("cut at %d: %d records, want %d; %v", cut, got, want, c.damage)
 		}
 	}
 }
@@ -246,9 +249,9 @@ func TestABadFrameCostsOnlyItself(t *testing.T) {
 		{"zeros behind the end", func(b []byte) []byte { return append(b, make([]byte, 5000)...) }, 3, Damage{TornTails: 1}},
 		{"empty frames", func(b []byte) []byte { return AppendFrame(b, FrameRecords, 1, nil) }, 3, Damage{}},
 	} {
-		r := frames(t, c.change)
-		if got := contentOf(t, r).count(1); got != c.records || r.Damage() != c.damage {
-			t.Errorf("%s: %d records, %v; want %d, %v", c.name, got, r.Damage(), c.records, c.damage)
+		got := contentOf(t, frames(t, c.change))
+		if got.count(1) != c.records || got.damage != c.damage {
+			t.Errorf("%s: %d records, %v; want %d, %v", c.name, got.count(1), got.damage, c.records, c.damage)
 		}
 	}
 }
@@ -419,12 +422,92 @@ func TestABareSpoolIsARecording(t *testing.T) {
 	if len(n.Phases) != 1 || len(n.Sums) != 1 || n.Sums[0].Loader != 2 || n.Sums[0].BetweenNS.IsKnown() || n.Sums[0].WaitNS.Or(0) != 60 {
 		t.Errorf("notes %+v", n)
 	}
-	if d := r.Damage(); d != (Damage{Lost: 2, BadFiles: 1}) {
-		t.Errorf("damage %v", d)
+	if c.damage != (Damage{Lost: 2, BadFiles: 1}) {
+		t.Errorf("damage %v", c.damage)
 	}
 	stop := errors.New("stop")
-	if err := r.Scan(func(StreamID, []Record) error { return stop }); err != stop {
-		t.Errorf("Scan returned %v", err)
+	if _, err := r.Stream(1, func([]Record) error { return stop }); err != stop {
+		t.Errorf("Stream returned %v", err)
+	}
+}
+
+func TestStreamsAreReadAtOnceAndLikeOneAfterTheOther(t *testing.T) {
+	dir, w := create(t, Options{SegmentBytes: 100_000})
+	tell(t, 3, 200, w)
+	w.Close(Ending{})
+	r := openOne(t, dir)
+	want := contentOf(t, r)
+	got := make([][]byte, len(r.Streams()))
+	var readers sync.WaitGroup
+	for i, s := range r.Streams() {
+		readers.Go(func() {
+			r.Stream(s.ID, func(records []Record) error {
+				got[i] = append(got[i], bytesOf(records)...)
+				return nil
+			})
+		})
+	}
+	readers.Wait()
+	for i, s := range r.Streams() {
+		if !bytes.Equal(got[i], want.Records[s.ID]) {
+			t.Errorf("stream %d differs", s.ID)
+		}
+	}
+}
+
+func TestASegmentThatChangesAfterItWasOpened(t *testing.T) {
+	_, w := create(t, Options{})
+	id, _ := w.Declare(Declaration{Producer: ProducerMain})
+	for seq := range uint32(3) {
+		good := Mark{Begin: 1}.Encode()
+		good.SetSeq(seq + 1)
+		w.Records(id, []Record{good})
+		w.Flush()
+	}
+	w.Close(Ending{})
+	r := openOne(t, filepath.Dir(w.Dir()))
+	path := filepath.Join(w.Dir(), segmentName(1))
+	b, _ := os.ReadFile(path)
+	b[len(b)-2*(FrameHeaderBytes+Size)+8] ^= 1 // the second frame is another stream's now
+	os.WriteFile(path, b[:len(b)-1], 0o600)    // and the third is cut
+	if c := contentOf(t, r); c.count(id) != 1 || c.damage != (Damage{BadFrames: 1, TornTails: 1}) {
+		t.Errorf("%d records, %v", c.count(id), c.damage)
+	}
+}
+
+// TestFramesOfAllSizesAreFound: side by side, far apart and larger than what is read at once.
+func TestFramesOfAllSizesAreFound(t *testing.T) {
+	for _, sizes := range [][]int{{1, 1, 1}, {1, 100_000, 1, 1}, {4000, 1, 4096, 5000, 0, 7}, {100, 20_000, 100, 20_000}} {
+		dir := t.TempDir()
+		b := AppendFrame(segmentHeader(), FrameDeclaration, 1, []byte(`{"producer":"main"}`))
+		b = AppendFrame(b, FrameDeclaration, 2, []byte(`{"producer":"worker"}`))
+		want := [3]int{}
+		for round := range 30 {
+			for i, n := range sizes {
+				id := StreamID(1 + (i+round)%2)
+				records := make([]Record, n)
+				for k := range records {
+					records[k] = Mark{Begin: uint64(want[id] + k)}.Encode()
+					records[k].SetSeq(uint32(want[id] + k + 1))
+				}
+				want[id] += n
+				b = AppendFrame(b, FrameRecords, id, bytesOf(records))
+			}
+		}
+		os.WriteFile(filepath.Join(dir, segmentName(1)), b, 0o600)
+		seen := [3]int{}
+		damage, err := Scan(openOne(t, dir), func(id StreamID, records []Record) error {
+			for i := range records {
+				if int(records[i].Mark().Begin) != seen[id] {
+					t.Fatalf("%v: stream %d: record %d is %d", sizes, id, seen[id], records[i].Mark().Begin)
+				}
+				seen[id]++
+			}
+			return nil
+		})
+		if err != nil || !damage.Clean() || seen != want {
+			t.Errorf("%v: %v records, want %v; %v, %v", sizes, seen, want, damage, err)
+		}
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 // spool reads a folder of rings as a recording (SPEC §6, "bare spool"): a run without an agent, or what an agent that was
 // killed had not drained yet.
 type spool struct {
-	paths   []string // by stream, from 1
+	paths   []string     // by stream, from 1
+	headers []RingHeader // as they were when the spool was opened: a living process goes on writing, and nobody reads beyond
 	streams []Stream
 	found   Damage
-	scanned Damage
 }
 
 // maxRings bounds how many rings of one folder are read.
@@ -51,27 +51,31 @@ func (s *spool) add(path string) error {
 	if errors.Is(err, ErrNewer) {
 		return err
 	}
+	if errors.Is(err, ErrUnmade) {
+		return nil
+	}
 	if err != nil {
 		s.found.BadFiles++
 		return nil
 	}
 	defer r.Close()
 	stream := Stream{ID: StreamID(len(s.paths) + 1), Declaration: r.Declaration()}
-	if err := s.addNotes(r, &stream.Notes); err != nil {
+	h, err := r.Header()
+	if err == nil {
+		err = s.addNotes(r, h, &stream.Notes)
+	}
+	if err != nil {
 		s.found.BadFiles++
 		return nil
 	}
 	s.paths = append(s.paths, path)
+	s.headers = append(s.headers, h)
 	s.streams = append(s.streams, stream)
 	return nil
 }
 
 // addNotes takes the notes of the ring and makes those an agent would have made at its end.
-func (s *spool) addNotes(r *Ring, n *Notes) error {
-	h, err := r.Header()
-	if err != nil {
-		return err
-	}
+func (s *spool) addNotes(r *Ring, h RingHeader, n *Notes) error {
 	notes, err := r.Notes(h)
 	if err != nil {
 		return err
@@ -123,44 +127,34 @@ func (s *spool) Manifest() Manifest { return Manifest{} }
 func (s *spool) Streams() []Stream { return s.streams }
 
 // Damage counts what the rings lack.
-func (s *spool) Damage() Damage { return s.found.Add(s.scanned).Add(noteDamage(s.streams)) }
+func (s *spool) Damage() Damage { return s.found.Add(noteDamage(s.streams)) }
 
-// Scan visits ring after ring. While its process lives, a ring may give more at the next scan.
-func (s *spool) Scan(visit func(StreamID, []Record) error) error {
-	s.scanned = Damage{}
-	for i, path := range s.paths {
-		if err := s.scanRing(StreamID(i+1), path, visit); err != nil {
-			return err
-		}
+// Stream visits what a ring held when the spool was opened. A ring that went bad or away since is counted; any other error is the
+// visitor's or the disk's.
+func (s *spool) Stream(id StreamID, visit func([]Record) error) (d Damage, err error) {
+	if id == 0 || int(id) > len(s.paths) {
+		return d, nil
 	}
-	return nil
+	err = readRing(s.paths[id-1], s.headers[id-1], &d, visit)
+	if errors.Is(err, ErrNotRing) || errors.Is(err, ErrNotReady) || errors.Is(err, fs.ErrNotExist) {
+		d.BadFiles++
+		err = nil
+	}
+	return d, err
 }
 
-func (s *spool) scanRing(id StreamID, path string, visit func(StreamID, []Record) error) error {
+func readRing(path string, h RingHeader, d *Damage, visit func([]Record) error) error {
 	r, err := OpenRing(path)
 	if err != nil {
-		return s.skip(err)
+		return err
 	}
 	defer r.Close()
-	h, err := r.Header()
-	if err != nil {
-		return s.skip(err)
-	}
-	take := func(records []Record) error { return visitWhole(id, records, &s.scanned, visit) }
+	take := func(records []Record) error { return visitWhole(records, d, visit) }
 	if h.State == RingClosed {
 		err = r.Finish(h, take)
 	} else if err = r.Drain(h, take); err == nil {
 		err = r.Drain(h, take) // behind a torn record near the head
 	}
-	s.scanned.Torn += r.Torn()
-	return s.skip(err)
-}
-
-// skip counts a ring that went bad or away; any other error is the visitor's or the disk's.
-func (s *spool) skip(err error) error {
-	if errors.Is(err, ErrNotRing) || errors.Is(err, ErrNotReady) || errors.Is(err, fs.ErrNotExist) {
-		s.scanned.BadFiles++
-		return nil
-	}
+	d.Torn += r.Torn()
 	return err
 }

@@ -190,11 +190,12 @@ func (d *Drainer) follow(name string, now uint64, last bool) {
 		d.counts.Ended++
 	case !ended && r.mayRecover(err):
 		return
+	case errors.Is(err, recording.ErrUnmade): // its process ended first, or the run: nothing was recorded in it
 	default:
 		d.counts.Bad++
 		d.counts.LastBad = err
 	}
-	d.drop(name, r, err == nil)
+	d.drop(name, r, err == nil || errors.Is(err, recording.ErrUnmade))
 }
 
 // hasEnded reports whether the process has closed its ring or is gone. It is asked before the ring is read, so that a last

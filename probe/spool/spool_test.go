@@ -231,7 +231,7 @@ func TestBadRingsAreCountedAndLeftAlone(t *testing.T) {
 	for now := range uint64(5) {
 		j.poll((10 + now) * second)
 	}
-	if c := j.Counts(); c.Bad != 5 || c.Ended != 0 {
+	if c := j.Counts(); c.Bad != 4 || c.Ended != 0 { // 1 and 5 as well; in 2 nothing was recorded before its process ended
 		t.Errorf("%+v", c)
 	}
 }

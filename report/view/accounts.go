@@ -40,14 +40,14 @@ func accounts(r *analysis.Result) Accounts {
 	}
 	st := scaleStyle(hourScales, gpuHours(total))
 	a := Accounts{Total: st.text(gpuHours(total)), Unit: pick(hourScales, gpuHours(total)).suffix, Bound: bound(r, st)}
-	a.rows(sums, total, st)
+	a.rows(r, sums, total, st)
 	return a
 }
 
 func gpuHours(ns int64) float64 { return float64(ns) / 3.6e12 }
 
 // rows adds the accounts that hold anything. Hours and shares are rounded so that they add up to what is shown as the whole.
-func (a *Accounts) rows(sums map[string]int64, total int64, st style) {
+func (a *Accounts) rows(r *analysis.Result, sums map[string]int64, total int64, st style) {
 	var ids []string
 	var hours, shares []float64
 	order := func(x, y string) int { return cmp.Or(cmp.Compare(accountRank(x), accountRank(y)), cmp.Compare(x, y)) }
@@ -62,8 +62,20 @@ func (a *Accounts) rows(sums map[string]int64, total int64, st style) {
 		if q.Known {
 			q.Number, q.Text = shareTexts[i], shareTexts[i]+columnPercentStyle.unit
 		}
-		a.Rows = append(a.Rows, Account{cleanName(id), accountName(id), hourTexts[i], q, max(0, min(100, 100*q.Value)), accountMeanings[id]})
+		a.Rows = append(a.Rows, Account{cleanName(id), accountName(id), hourTexts[i], q, max(0, min(100, 100*q.Value)), meaning(r, id, sums)})
 	}
+}
+
+// meaning explains an account, and what else is in it where that has no account of its own.
+func meaning(r *analysis.Result, id string, sums map[string]int64) string {
+	text := accountMeanings[id]
+	if _, apart := sums["collective"]; id == "compute" && !apart && r.Job.Ranks > 1 {
+		text += " Exchanging gradients with other ranks is among them: no source tells it apart."
+	}
+	if _, apart := sums["copy"]; id == "host" && !apart {
+		text += " Copies are in it: no source tells them apart."
+	}
+	return text
 }
 
 func accountRank(id string) int {

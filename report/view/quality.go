@@ -19,6 +19,9 @@ func gaps(r *analysis.Result) []Gap {
 	add("Exposed wait", estimate(r.Step.ExposedWaitShare, percentStyle))
 	sm, _ := jobSM(r)
 	add("SM activity", estimate(sm, percentStyle))
+	if r.Job.Ranks > 1 && len(r.GPUs) > 0 && !r.GPUs[0].CollectiveNS.IsKnown() {
+		out = append(out, Gap{"Collective time", upper(sentence(orWords(r.GPUs[0].CollectiveNS.Why(), "not measured")))})
+	}
 	if r.Baseline == nil {
 		out = append(out, Gap{"Cached-data test", "It did not run."})
 	} else {

@@ -71,7 +71,7 @@ func serve(t *testing.T, s *script, takes uint64) (*recording.Memory, recording.
 
 func recordsOf(t *testing.T, m recording.Reader) (windows []recording.GPU, health []recording.Source) {
 	t.Helper()
-	err := m.Scan(func(_ recording.StreamID, records []recording.Record) error {
+	_, err := recording.Scan(m, func(_ recording.StreamID, records []recording.Record) error {
 		for i := range records {
 			switch records[i].Kind() {
 			case recording.KindGPU:

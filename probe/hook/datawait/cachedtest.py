@@ -136,7 +136,7 @@ class CachedTest:
             return
         self._seen, self._plan = read
         self._kit.cap = self._plan.cap
-        self._parking.know(self._plan.agent)
+        self._parking.know(self._plan.agent, self._page.path if self._plan.held else None)
         if self._plan.mode == control.OBSERVE:
             self._void(Void(ENDED_EARLY))
 

@@ -6,6 +6,7 @@ read again at the next step, a page that makes no sense is refused with a senten
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 from array import array
@@ -19,13 +20,14 @@ MAGIC = b"DWCTRL1\n"
 PAGE_BYTES = 4096
 PLAN_AT = 64
 MOST_BLOCKS = 126
-_HEAD = Struct("<8sIIIIQQ")
+_HEAD = Struct("<8sIIIIQQI")
 _BLOCK = Struct("<IIQQII")
 
 OBSERVE, TEST, PARK = 0, 1, 2
 LIVE, HOST_CACHED, HOST_CACHED_BUSY, DEVICE_CACHED, REREAD = 0, 1, 2, 3, 4
 LEGS = ("live", "host-cached", "host-cached-busy", "device-cached", "reread")
 SOLO_WANTED = 1
+HELD = 1
 
 LOOK_EVERY = 250_000_000  # ns
 I_GENERATION = 2  # index of the generation in the page seen as u32
@@ -46,6 +48,7 @@ class Plan(NamedTuple):
     cap: int  # bytes
     park: int  # step, NEVER when not planned
     blocks: Tuple[PlannedBlock, ...]
+    held: bool = False  # the agent holds a lock on the page while it lives
 
 
 class BadPage(ValueError):
@@ -56,7 +59,7 @@ def parse(page: bytes) -> Plan:
     """Reads a page whose generation was even and did not move."""
     if len(page) < PAGE_BYTES:
         raise BadPage("%d bytes long" % len(page))
-    magic, _, mode, count, agent, cap, park = _HEAD.unpack_from(page)
+    magic, _, mode, count, agent, cap, park, marks = _HEAD.unpack_from(page)
     if magic != MAGIC:
         raise BadPage("starts with %r" % magic)
     if mode > PARK:
@@ -72,7 +75,7 @@ def parse(page: bytes) -> Plan:
             raise BadPage("block %d (steps %d to %d) follows block %d" % (number, first, end, last.number))
         blocks.append(block)
         last = block
-    return Plan(mode, agent, cap, park, tuple(blocks))
+    return Plan(mode, agent, cap, park, tuple(blocks), bool(marks & HELD))
 
 
 class ControlPage:
@@ -123,14 +126,38 @@ class ControlPage:
 
 
 class Agent:
-    """Whether the process that is to end this run still lives."""
+    """Whether the process that is to end this run still lives: by the lock it holds on its page, which goes with it
+    however it ends and is seen from every pid namespace; by its pid where it holds none."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, page: Optional[str] = None) -> None:
         self.pid = pid
+        self.page = page
         self._born = _born(pid)  # None: not to be seen from here (another pid namespace), so nothing is concluded
 
     def gone(self) -> bool:
+        held = None if self.page is None else _held(self.page)
+        if held is not None:
+            return not held
         return self._born is not None and _born(self.pid) != self._born
+
+
+def _held(path: str) -> Optional[bool]:
+    """Whether somebody locks the page; None where that cannot be told. The agent removes its folder at its end."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _born(pid: int) -> Optional[bytes]:

@@ -17,6 +17,7 @@ from . import layout
 from .layout import END, ERROR, FETCH, FIRST, NESTED, NO_GRAD, OFF_THREAD, UNCOUNTED, UNKNOWN32, UNKNOWN64
 from .meter import Meter
 from .ring import Ring, Totals
+from .stacklevel import transparent
 from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, foreign, ring_for
 
 MILLISECOND = 1_000_000
@@ -111,6 +112,7 @@ class Track:
         self.first = FIRST
 
 
+@transparent
 def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, real: bool = False) -> Any:
     """``call(it)``, observed; extra are further flags of its record.
 
@@ -296,6 +298,7 @@ def _meter() -> Meter:
     return meter
 
 
+@transparent
 def _aside(track: Track, call: Callable[[Any], Any], it: Any, extra: int) -> Any:
     """A fetch while the hook is off, or on a thread that does not train: upstream, kept out of the totals."""
     if core.off:

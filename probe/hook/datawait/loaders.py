@@ -28,12 +28,9 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
     key = id(thing)
 
     def gone(_: Any, key: int = key) -> None:
-        try:
-            entry = _by_id.get(key)
-            if entry is not None and entry[0]() is None:
-                del _by_id[key]
-        except Exception:
-            pass  # the interpreter is going down, and this module before its loaders
+        entry = _by_id.get(key)
+        if entry is not None and entry[0]() is None:
+            del _by_id[key]
 
     try:
         reference: Any = weakref.ref(thing, gone)

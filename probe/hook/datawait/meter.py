@@ -20,7 +20,6 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from .layout import COST, IO, UNKNOWN32, UNKNOWN64
 from .ring import Ring
-from .stream import own
 
 MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10
@@ -111,8 +110,7 @@ class Meter:
             if slices == b"0":  # "0 0 0": not accounted (schedstats off, gVisor)
                 return None
             return int(waited)
-        except (OSError, ValueError) as error:
-            own(error)
+        except (OSError, ValueError):
             self.schedstat = None  # the script closed files that are not its own, as daemons do
             return None
 
@@ -122,13 +120,10 @@ class Meter:
             return None
         try:
             text = pread(self.io, 256, 0)
-            read, self.own = self.own, len(text)
+            own, self.own = self.own, len(text)
             fields = text.split()  # rchar: wchar: syscr: syscw: read_bytes: … (proc(5))
-            if fields[0] != b"rchar:":
-                raise ValueError("not /proc/self/io any more")
-            return int(fields[1]) - read, int(fields[9]), int(fields[5])
-        except (OSError, ValueError, IndexError) as error:
-            own(error)
+            return int(fields[1]) - own, int(fields[9]), int(fields[5])
+        except (OSError, ValueError, IndexError):
             self.io = None
             return None
 
@@ -136,8 +131,7 @@ class Meter:
 def _open(path: str) -> Optional[int]:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        own(error)
+    except OSError:
         return None
 
 
@@ -231,7 +225,7 @@ def audit() -> None:
     def hook(event: str, args: Tuple[Any, ...]) -> None:
         if event == "open":
             counts[0] += 1
-        elif event == "http.client.send" and isinstance(args[1], bytes) and b" HTTP/1." in args[1][:4096]:
-            counts[1] += 1  # a request's head; its body is sent apart, and may be anything that can be iterated
+        elif event == "http.client.send" and b" HTTP/1." in bytes(args[1][:4096]):
+            counts[1] += 1  # a request's head; its body is sent apart
 
     sys.addaudithook(hook)

@@ -20,7 +20,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import fetch as fetching
 from . import layout
-from .stream import IN_STEP, core, failed, now, ring_for
+from .stacklevel import transparent
+from .stream import IN_STEP, core, failed, ring_for
 
 MARK = "_datawait_step"
 MOST_RECORDED = 16  # optimizers whose steps are recorded; one per parameter would flood the ring
@@ -60,6 +61,7 @@ def _subclasses(base: Any) -> List[Any]:
 
 
 def _after(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
     @functools.wraps(original)
     def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
@@ -97,12 +99,13 @@ def rewrap() -> None:
 
 
 def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
     @functools.wraps(original)
     def step(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or core.off or getattr(_inside, "step", False):
             return original(*args, **kwargs)
-        begin = now(IN_STEP, "step")
         _inside.step = True
+        begin = core.clock()
         try:
             return_value = original(*args, **kwargs)
         finally:

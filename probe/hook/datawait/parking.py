@@ -8,6 +8,7 @@ from . import layout
 from .control import Agent
 
 NAP = 0.05  # seconds
+LONGEST = 600_000_000_000  # ns: an agent that has not ended the run by then never will (it waits for no rank so long)
 AT_PLAN_END, BY_SAVE_GUARD = 1, 2  # header field `parked`
 
 
@@ -17,7 +18,7 @@ class RunEnded(SystemExit):
 
 
 class Parking:
-    """Says that this rank waits, and waits. Ends only when the agent is gone."""
+    """Says that this rank waits, and waits. Ends only when the agent is gone, or fails to do what it is there for."""
 
     def __init__(self, ring: Any, clock: Callable[[], int], sleep: Callable[[float], None]) -> None:
         self.agent: Optional[Agent] = None
@@ -25,10 +26,10 @@ class Parking:
         self._clock = clock
         self._sleep = sleep
 
-    def know(self, pid: int) -> None:
-        """The agent's pid, as the control page says."""
-        if self.agent is None or self.agent.pid != pid:
-            self.agent = Agent(pid)
+    def know(self, pid: int, page: Optional[str]) -> None:
+        """The agent's pid, as the control page says, and that page's path if the agent locks it."""
+        if self.agent is None or (self.agent.pid, self.agent.page) != (pid, page):
+            self.agent = Agent(pid, page)
 
     def wait_at_plan_end(self) -> None:
         self._wait(layout.PARKED, AT_PLAN_END)
@@ -46,5 +47,5 @@ class Parking:
         now = self._clock()
         self._ring.mark(code, now, now)
         self._ring.ints[layout.I_PARKED] = max(parked, self._ring.ints[layout.I_PARKED])
-        while self.agent is None or not self.agent.gone():
+        while (self.agent is None or not self.agent.gone()) and self._clock() - now < LONGEST:
             self._sleep(NAP)

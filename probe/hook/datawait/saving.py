@@ -7,7 +7,8 @@ import sys
 from typing import Any, Callable
 
 from . import layout
-from .stream import IN_SAVE, core, failed, now
+from .stacklevel import transparent
+from .stream import IN_SAVE, core, failed
 
 MARK = "_datawait_save"
 
@@ -24,12 +25,13 @@ def patch(module: Any) -> None:
 
 
 def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
     @functools.wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
         ring = core.ring  # a process without a ring trains nothing
         if ring is None or core.off or core.role != "main":
             return original(*args, **kwargs)
-        begin = now(IN_SAVE, "save")
+        begin = core.clock()
         try:
             return original(*args, **kwargs)
         finally:

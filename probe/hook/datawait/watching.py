@@ -11,7 +11,8 @@ from .builds import inside
 from .fetch import Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
-from .stream import IN_WATCH, complain, core, failed, now, own, ring_for, trains
+from .stacklevel import transparent
+from .stream import IN_WATCH, complain, core, failed, ring_for, trains
 
 
 def watch(
@@ -65,8 +66,9 @@ class Watched:
         if hasattr(iterable, "__next__") and iter(iterable) is iterable:
             self.__class__ = WatchedIteratorToo
 
+    @transparent
     def __iter__(self) -> Iterator[Any]:
-        begin = now(IN_WATCH, "watched iterator")
+        begin = core.clock()
         inner = iter(self._iterable)
         try:
             if core.off:
@@ -95,6 +97,7 @@ class WatchedIteratorToo(Watched):
             self._own = super().__iter__()
         return self  # type: ignore[return-value]
 
+    @transparent
     def __next__(self) -> Any:
         if self._own is None:
             self._own = super().__iter__()
@@ -111,6 +114,7 @@ class WatchedIterator:
     def __iter__(self) -> "WatchedIterator":
         return self
 
+    @transparent
     def __next__(self) -> Any:
         return fetch(self._track, _next, self._inner)
 
@@ -164,8 +168,7 @@ def _length(iterable: Any) -> Optional[int]:
     """Batches of an epoch, where the iterable knows: without it the cached-data test cannot keep an epoch's length."""
     try:
         return len(iterable)
-    except Exception as error:
-        own(error)
+    except Exception:
         return None
 
 

@@ -17,10 +17,10 @@ from . import meter
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
 from .ring import Ring, totals_slot
-from .stream import IN_ITERATOR, IN_WORKER, configure, core, failed, finish, now, own, ring_for
+from .stacklevel import transparent
+from .stream import IN_WORKER, configure, core, failed, finish, ring_for
 
 NAME = "_worker_loop"
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def patch(module: Any) -> None:
@@ -51,7 +51,7 @@ class WorkerLoop:
             else:
                 self.original(*watched[0], **watched[1])
         finally:
-            _end()
+            finish(os.getpid())
 
     def watch(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]]:
         """The same arguments with proxies in them; None when the hook is off or does not know the loop."""
@@ -76,21 +76,10 @@ class WorkerLoop:
 
     def __reduce__(self) -> Any:
         # The child of a spawn knows nothing of us unless sitecustomize ran there: then it has to be told.
-        try:
-            if core.folder is not None and any(map(_is_root, sys.path)):
-                return _in_child, (core.folder, self.module)
-        except Exception as error:
-            failed(IN_ITERATOR, "telling a spawned worker", error)
+        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        if core.folder is not None and any(os.path.abspath(entry) == root for entry in sys.path):
+            return _in_child, (core.folder, self.module)
         return NAME  # pickled by reference: the child's own, observed or not
-
-
-def _is_root(entry: str) -> bool:
-    """Whether an entry of sys.path is where this package lies."""
-    try:
-        return os.path.abspath(entry) == ROOT
-    except OSError as error:  # a relative one, and the working folder is gone
-        own(error)
-        return False
 
 
 def _in_child(folder: str, module: str) -> Any:
@@ -109,13 +98,6 @@ def _in_child(folder: str, module: str) -> Any:
     except Exception as error:
         failed(IN_WORKER, "spawned worker", error)
     return getattr(loop, NAME)
-
-
-def _end() -> None:
-    try:
-        finish(os.getpid())
-    except Exception:
-        pass  # whatever ended the worker is for its parent to see
 
 
 class Batches:
@@ -251,12 +233,13 @@ class TimedCollate:
         self._inner = inner
         self._meter = meter
 
+    @transparent
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        begin = now(IN_WORKER, "collate")
+        begin = core.clock()
         try:
             return self._inner(*args, **kwargs)
         finally:
-            self._meter.collate += now(IN_WORKER, "collate") - begin
+            self._meter.collate += core.clock() - begin
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

@@ -193,6 +193,7 @@ class Page:
         cap: int = 1 << 30,
         agent: int = 0,
         magic: bytes = b"DWCTRL1\n",
+        held: bool = False,
     ) -> None:
         """blocks: (leg, first, end[, flags]), numbered from 1."""
         self.generation += 2
@@ -200,7 +201,7 @@ class Page:
             struct.pack("<IIQQII", number, leg, first, end, *(tuple(flags) or (0,)), 0)
             for number, (leg, first, end, *flags) in enumerate(blocks, 1)
         )
-        head = struct.pack("<8sIIIIQQ", magic, self.generation, mode, len(blocks), agent, cap, park)
+        head = struct.pack("<8sIIIIQQI", magic, self.generation, mode, len(blocks), agent, cap, park, held)
         self.raw((head.ljust(64, b"\0") + plan).ljust(4096, b"\0"))
 
     def raw(self, page: bytes) -> None:

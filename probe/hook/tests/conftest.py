@@ -157,3 +157,14 @@ def hook(spool: str) -> Iterator[Hook]:
     finally:
         core.reset()
         core.folder, core.off, core.clock, core.cpu_clock, fetch.is_grad_enabled = before
+
+
+@pytest.fixture(scope="session")
+def cells(torch_python: str) -> Iterator[Any]:
+    """Trains cells of fit/ with and without the hook."""
+    sys.path.insert(0, os.path.join(HOOK, "tests", "fit"))
+    from launcher import Cells
+
+    made = Cells(torch_python)
+    yield made
+    made.close()

@@ -228,6 +228,45 @@ def test_a_zombie_is_gone(tmp_path):
     agent.wait()
 
 
+HOLD = """
+import fcntl, os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_lock_on_the_page_tells_whether_an_agent_of_another_pid_namespace_lives(tmp_path):
+    job = Job(tmp_path)
+    agent = subprocess.Popen([sys.executable, "-c", HOLD, job.page.path], stdout=subprocess.PIPE)
+    assert agent.stdout.readline() == b"held\n"
+    stranger = os.getpid()  # that number means a living process here, and not the agent
+    job.page.write(1, [(LIVE, 10, 40)], park=40, agent=stranger, held=True)
+    naps = []
+
+    def sleep(seconds):
+        naps.append(seconds)
+        if len(naps) == 3:
+            agent.kill()
+            agent.wait()
+
+    job.test._parking._sleep = sleep
+    assert job.train(Source(job.loader()), 100) == 100
+    assert len(naps) == 3 and job.ring.ints[layout.I_PARKED] == 0
+    assert control.Agent(stranger, job.page.path).gone() and not control.Agent(stranger).gone()
+    os.unlink(job.page.path)  # an agent that ended removed its folder
+    assert control.Agent(stranger, job.page.path).gone()
+
+
+def test_a_rank_does_not_wait_for_ever_for_an_agent_that_hangs(tmp_path):
+    job = Job(tmp_path)
+    job.page.write(1, [(LIVE, 10, 40)], park=40, agent=os.getpid())
+    begin = job.clock.now
+    assert job.train(Source(job.loader()), 100) == 100
+    assert 600e9 < job.clock.now - begin < 620e9
+
+
 def test_poll_costs_next_to_nothing_while_idle(tmp_path):
     """A guard against work on the idle path, not a benchmark: the bound is ten times what is measured."""
     job = Job(tmp_path)

@@ -26,6 +26,7 @@ func Ranks() *analysis.Result {
 		g.UUID, g.Host, g.Name, g.Source, g.Emulated = uuid, host, "NVIDIA H100 80GB HBM3", "nvml-gpm", false
 		g.SMActiveRatio = est(sm, sm-0.01, sm+0.01, 1612, stat.GradeA, "GPM counters")
 		g.AccountsNS = map[string]int64{"compute": 70e9, "collective": g.AllocatedNS - 76e9, "startup": 6e9}
+		g.CollectiveNS = unit.Some(g.AccountsNS["collective"])
 		r.Ranks, r.GPUs = append(r.Ranks, k), append(r.GPUs, g)
 	}
 	r.Ranks[7].MeanStepSeconds, r.Ranks[7].MainCPUCores = unit.None[float64]("its spool was lost"), unit.None[float64]("its spool was lost")

@@ -108,7 +108,7 @@ func retailGPU(uuid string, n int) analysis.GPU {
 		Grade: stat.GradeA, Coverage: num(1), Untrusted: num(0), Holders: []string{"train.py (4100)"}, AllocatedNS: allocated,
 		HeldRatio: num(0.993), ResidentRatio: num(0.288 + 0.001*float64(n)), SMActiveRatio: est(0.259+0.002*float64(n), 0.251, 0.269, 1612, stat.GradeA, "emulated counters"),
 		TensorActiveRatio: num(0.129), SMActiveComputing: est(0.882, 0.871, 0.893, 402, stat.GradeA, "emulated counters"),
-		SMActiveWaiting: est(0.004, 0, 0.011, 402, stat.GradeA, "emulated counters"), AccountsNS: accounts, WaitUpperBoundNS: unit.None[int64]("exposure is known"),
+		SMActiveWaiting: est(0.004, 0, 0.011, 402, stat.GradeA, "emulated counters"), AccountsNS: accounts, CollectiveNS: unit.None[int64]("no source tells kernels that exchange gradients from others"), WaitUpperBoundNS: unit.None[int64]("exposure is known"),
 	}
 }
 

@@ -43,6 +43,7 @@ var rules = []rule{
 	{packages: "probe/gpu/emulated", may: append([]string{"probe/gpu"}, probing...), foreign: system},
 	{packages: "probe/gpu/scrape", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/prometheus/..."}},
 	{packages: "probe/gpu/served", may: append([]string{"probe/gpu"}, probing...), foreign: system},
+	{packages: "probe/gpu/standin", may: append([]string{"probe/gpu"}, probing...)},
 	{packages: "probe/gpu/dcgm", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/NVIDIA/go-dcgm/..."}},
 	{packages: "probe/gpu/nvml", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/NVIDIA/go-nvml/..."}},
 

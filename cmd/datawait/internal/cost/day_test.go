@@ -105,8 +105,10 @@ func (n *node) record(dir string) (err error) {
 		ExitCode: unit.Some(0), Hook: recording.HookSummary{Attached: true, Spools: len(n.ranks) * (1 + n.workers)}})
 }
 
-// flushAfter is how long an agent gathers before it writes.
-func flushAfter(int64) int64 { return int64(time.Second) }
+// flushAfter is how long an agent gathers before it writes, when its run is so old (ns): wrap decides it.
+func flushAfter(elapsed int64) int64 {
+	return min(max(elapsed/100, int64(time.Second)), int64(30*time.Second))
+}
 
 // write plays the job from one flush to the next.
 func (n *node) write(from, to int64) error {

@@ -29,6 +29,7 @@ type agent struct {
 	said    map[string]bool // sentences told once
 
 	shown   uint64                  // ns, when progress was shown last
+	flushAt uint64                  // ns, when the recording is written next
 	began   uint64                  // CLOCK_MONOTONIC at the start of the command
 	started uint64                  // start of the command in clock ticks since boot
 	job     atomic.Pointer[run.Job] // the command, once it runs

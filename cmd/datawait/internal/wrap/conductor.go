@@ -66,6 +66,9 @@ func (c *conductor) training(now uint64, live []spool.Process) []spool.Process {
 			ranks = append(ranks, p)
 		}
 		unfed = unfed || stepsUnfed(p)
+		if p.Block > 0 && c.decision.Phase < plan.Testing {
+			c.planner.Refuse("another datawait had begun one in this run and ended before it was done")
+		}
 		if w := p.Declaration.WorldSize; w != nil {
 			want = max(want, *w)
 		}

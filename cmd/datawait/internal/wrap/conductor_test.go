@@ -130,6 +130,22 @@ func TestRanksThatFetchNothingRuleATestOut(t *testing.T) {
 	}
 }
 
+// Who comes after an agent that died cannot number blocks as the ranks do, which remember the ones they have done.
+func TestATestThatAnotherAgentBeganIsNotBegunAgain(t *testing.T) {
+	c, p := testConductor(t, time.Minute)
+	r := process(1, 50, 0)
+	r.Block = 3
+	for at := time.Second; at < 10*time.Second; at += time.Second {
+		if v, err := c.step(uint64(at), at, []spool.Process{r}); err != nil || v.over {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		r.Step += 20
+	}
+	if c.decision.Phase != plan.Refused || len(*p) != 0 {
+		t.Errorf("phase %v, pages %+v", c.decision.Phase, *p)
+	}
+}
+
 func TestASaveEndsTheRun(t *testing.T) {
 	c, _ := testConductor(t, time.Minute)
 	r := process(1, 50, 0)

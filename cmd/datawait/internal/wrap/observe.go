@@ -130,8 +130,21 @@ func (a *agent) lookForPythons(context.Context, uint64) error {
 // watchGPU takes what the GPU child sent.
 func (a *agent) watchGPU(ctx context.Context, _ uint64) error { return a.gpu.poll(ctx, a.tap) }
 
-// flush brings what was gathered onto the disk, so that a killed agent loses a second at most.
-func (a *agent) flush(context.Context, uint64) error { return a.writer.Flush() }
+// flush brings what was gathered onto the disk when it is time again.
+func (a *agent) flush(_ context.Context, now uint64) error {
+	if now < a.flushAt {
+		return nil
+	}
+	after := flushAfter(time.Duration(now - a.began))
+	a.flushAt = now + uint64(after-flushEvery/2) // the tick nearest to it, not the one after
+	return a.writer.Flush()
+}
+
+// flushAfter is how long an agent gathers records before it writes them: what one that is killed loses of a run so long. It grows
+// with the run, because a report of a long one is read in large pieces or slowly.
+func flushAfter(elapsed time.Duration) time.Duration {
+	return min(max(elapsed/100, flushEvery), flushMost)
+}
 
 // endJob ends the command and every training process on this node at once. Nothing of the job can react: no "save the
 // final model" runs. What the rings hold is drained afterwards; they are files.

@@ -19,7 +19,8 @@ const (
 	drainEvery = 150 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
 	gpuEvery   = 200 * time.Millisecond
 	hostEvery  = 500 * time.Millisecond
-	flushEvery = time.Second // what a killed agent loses at most
+	flushEvery = time.Second      // what a killed agent loses of a young run …
+	flushMost  = 30 * time.Second // … and at most, of one that is old
 )
 
 // sample observes until ctx is done: the table of what this agent does while the command runs.

@@ -1,0 +1,72 @@
+//go:build linux && cgo
+
+package dcgm
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/datawait/datawait/probe/gpu"
+	"github.com/datawait/datawait/probe/gpu/standin"
+)
+
+// plan is what the process under test does.
+type plan struct {
+	Options Options
+	For     time.Duration // sampling
+	Every   time.Duration
+	Deaf    bool // nobody listens where the engine should
+}
+
+// TestMain carries out a plan when this test binary is run again: the stand-in libraries play one scenario a process.
+func TestMain(m *testing.M) {
+	var p plan
+	if standin.Playing(&p) {
+		json.NewEncoder(os.Stdout).Encode(p.carryOut())
+		return
+	}
+	code := m.Run()
+	standin.Remove()
+	os.Exit(code)
+}
+
+func (p plan) carryOut() standin.Outcome {
+	if !p.Deaf {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(err)
+		}
+		defer listener.Close()
+		p.Options.Address = listener.Addr().String()
+	}
+	return standin.Sampled(func(ctx context.Context) (gpu.Source, error) { return Open(ctx, p.Options) }, p.For, p.Every)
+}
+
+func sampled(t *testing.T, scenario string, p plan) (o standin.Outcome) {
+	t.Helper()
+	standin.Play(t, scenario, p, &o)
+	return o
+}
+
+func TestSMActivityOfABusyGPU(t *testing.T) {
+	o := sampled(t, standin.A100(0, "sm=0.5 tensor=0.25 resident=1")+standin.Groups, plan{For: 2 * time.Second, Every: 500 * time.Millisecond})
+	windows := o.Windows(0)
+	if len(windows) < 12 || len(o.Devices) != 1 || o.Devices[0].UUID != standin.UUID(0) || o.Devices[0].Missing != "" {
+		t.Fatalf("%d windows of %+v", len(windows), o.Devices)
+	}
+	for i, w := range windows {
+		if w.Values["sm"] != 0.5 || w.Values["tensor"] != 0.25 || w.Values["resident"] != 1 || w.Flags != 0 {
+			t.Errorf("window %+v", w)
+		}
+		if i > 0 && w.Begin != windows[i-1].End {
+			t.Errorf("a gap between %+v and %+v", windows[i-1], w)
+		}
+		if _, known := w.Values["copy"]; known {
+			t.Error("DCGM tells nothing of copy engines, and yet it is known")
+		}
+	}
+}

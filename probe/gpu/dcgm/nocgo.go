@@ -1,0 +1,15 @@
+//go:build !linux || !cgo
+
+package dcgm
+
+import (
+	"context"
+	"errors"
+
+	"github.com/datawait/datawait/probe/gpu"
+)
+
+// Open says that this build has no DCGM.
+func Open(context.Context, Options) (gpu.Source, error) {
+	return nil, errors.New("this datawait was built without cgo and cannot use DCGM: use the released binary, or build with CGO_ENABLED=1")
+}

@@ -1,0 +1,111 @@
+//go:build linux && cgo
+
+package nvml
+
+import (
+	"errors"
+	"fmt"
+
+	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/datawait/datawait/probe/gpu"
+)
+
+// library is the loaded libnvidia-ml.so.1.
+type library struct {
+	missing map[string]bool // functions it lacks, by their C names
+}
+
+// open loads and initialises the library. That loads the driver's state of every GPU and keeps it loaded.
+func open() (*library, error) {
+	switch r := bind.Init(); r {
+	case bind.SUCCESS:
+	case bind.ERROR_LIBRARY_NOT_FOUND:
+		return nil, errors.New("opening NVML: libnvidia-ml.so.1 is not here: no NVIDIA driver on this machine, or a container without it")
+	case bind.ERROR_DRIVER_NOT_LOADED:
+		return nil, errors.New("opening NVML: the NVIDIA driver is not loaded")
+	default:
+		return nil, fmt.Errorf("opening NVML: %s", bind.ErrorString(r))
+	}
+	return &library{missing: map[string]bool{}}, nil
+}
+
+func (l *library) close() { bind.Shutdown() }
+
+// has looks a function up, once.
+func (l *library) has(symbol string) bool {
+	missing, known := l.missing[symbol]
+	if !known {
+		missing = bind.Extensions().LookupSymbol(symbol) != nil
+		l.missing[symbol] = missing
+	}
+	return !missing
+}
+
+// handle is one GPU or MIG slice.
+type handle struct {
+	gpu.Identity
+	device bind.Device
+	parent bind.Device // of a slice: the whole GPU
+	name   string
+	lost   bool
+}
+
+// handles lists what can be opened; why names what was counted and could not.
+func (l *library) handles() (all []*handle, why []string, err error) {
+	count, r := bind.DeviceGetCount()
+	if r != bind.SUCCESS {
+		return nil, nil, fmt.Errorf("counting GPUs: %s", bind.ErrorString(r))
+	}
+	for i := range count {
+		device, r := bind.DeviceGetHandleByIndex(i)
+		if r == bind.SUCCESS {
+			var found []*handle
+			if found, r = l.of(device); r == bind.SUCCESS {
+				all = append(all, found...)
+				continue
+			}
+		}
+		why = append(why, fmt.Sprintf("GPU %d: %s", i, bind.ErrorString(r)))
+	}
+	return all, why, nil
+}
+
+// of returns the GPU, or if it is in MIG mode its slices.
+func (l *library) of(device bind.Device) ([]*handle, bind.Return) {
+	uuid, r := device.GetUUID()
+	if r != bind.SUCCESS {
+		return nil, r
+	}
+	name, _ := device.GetName()
+	whole := &handle{Identity: gpu.Whole(uuid), device: device, name: name}
+	if !l.has("nvmlDeviceGetMigMode") {
+		return []*handle{whole}, bind.SUCCESS
+	}
+	if mode, _, r := device.GetMigMode(); r != bind.SUCCESS || mode != bind.DEVICE_MIG_ENABLE {
+		return []*handle{whole}, bind.SUCCESS
+	}
+	most, r := device.GetMaxMigDeviceCount()
+	if r != bind.SUCCESS {
+		return nil, r
+	}
+	var slices []*handle
+	for i := range most {
+		slice, r := device.GetMigDeviceHandleByIndex(i)
+		if r != bind.SUCCESS {
+			continue // a gap in the numbering
+		}
+		s := &handle{device: slice, parent: device, name: name, Identity: gpu.Identity{Parent: uuid, GI: -1, CI: -1}}
+		if s.UUID, r = slice.GetUUID(); r != bind.SUCCESS {
+			continue
+		}
+		if gi, r := slice.GetGpuInstanceId(); r == bind.SUCCESS {
+			s.GI = gi
+		}
+		if ci, r := slice.GetComputeInstanceId(); r == bind.SUCCESS {
+			s.CI = ci
+		}
+		slices = append(slices, s)
+	}
+	return slices, bind.SUCCESS
+}

@@ -1,0 +1,18 @@
+//go:build !linux || !cgo
+
+package nvml
+
+import (
+	"context"
+	"errors"
+
+	"github.com/datawait/datawait/probe/gpu"
+)
+
+var errNoCgo = errors.New("this datawait was built without cgo and cannot use NVML: use the released binary, or build with CGO_ENABLED=1")
+
+// OpenStates says that this build has no NVML.
+func OpenStates(context.Context) (gpu.Source, error) { return nil, errNoCgo }
+
+// OpenGPM says that this build has no NVML.
+func OpenGPM(context.Context, Options) (gpu.Source, error) { return nil, errNoCgo }

@@ -1,0 +1,179 @@
+"""Runs on the side of the job: training with every kind of loader PyTorch offers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Dict, Optional
+
+import data
+import torch
+from torch.utils.data import BatchSampler, DataLoader
+from witness import Witness, Work
+
+
+def train(witness: Witness, epochs: int = 2, **shape: Any) -> None:
+    """Epochs of one loader."""
+    loader, ahead, numbered = make(**shape)
+    work = Work(witness)
+    for _ in range(epochs):
+        for batch in witness.each(loader, ahead=ahead, numbered=numbered):
+            work.train(batch)
+    torch.save(work.model.state_dict(), "final.pt")
+    print("trained %d steps" % witness.count)
+
+
+def make(
+    kind: str = "map",
+    workers: int = 0,
+    length: int = 24,
+    batch_size: Optional[int] = 3,
+    seconds: float = 0.0005,
+    generator: Optional[int] = None,
+    batch_sampler: bool = False,
+    drawing_init: bool = False,
+    **options: Any,
+) -> Any:
+    """A loader, told how in the words of DataLoader's own arguments; what tells how far it has gone; and whether its
+    k-th batch is its k-th task (workers that share out a stream end at different tasks)."""
+    if generator is not None:
+        options["generator"] = torch.Generator().manual_seed(generator)
+    if drawing_init:
+        options["worker_init_fn"] = draw
+    if kind == "iterable":
+        loader = DataLoader(data.Stream(length, seconds), batch_size=batch_size, num_workers=workers, **options)
+        return loader, None if workers else lambda: data.built, not workers
+    sampler = data.Shuffled(length, options.get("generator"))
+    order: Dict[str, Any] = {"sampler": sampler, "batch_size": batch_size}
+    if batch_sampler:
+        order = {"batch_sampler": BatchSampler(sampler, 3, drop_last=False)}
+    loader = DataLoader(data.Items(length, seconds), num_workers=workers, **order, **options)
+    return loader, (lambda: sampler.drawn) if workers else (lambda: data.built), True
+
+
+def draw(worker: int) -> None:
+    torch.rand(worker + 1)
+
+
+def full_queue(witness: Witness, pin: bool = False, **shape: Any) -> None:
+    """Steps so slow that all workers have built ahead all they may when the next batch is asked for."""
+    if pin:
+        stand_in_for_an_accelerator()
+    loader, ahead, numbered = make(length=48, pin_memory=pin, **shape)
+    work = Work(witness)
+    it = witness.iter(loader, ahead=ahead, numbered=numbered)
+    for step in range(3):
+        while data.built_by_all() < 3 * (loader.num_workers * loader.prefetch_factor + step):
+            time.sleep(0.01)
+        time.sleep(0.3)  # for the hand-off
+        work.train(witness.next(it))
+    witness.loose = True
+
+
+def pinned(witness: Witness, **shape: Any) -> None:
+    """Batches go through PyTorch's pin thread."""
+    pins = stand_in_for_an_accelerator()
+    train(witness, pin_memory=True, **shape)
+    witness.note("pinned", len(pins))
+    witness.note("pinned on", sorted({name for name, _ in pins}))
+    assert pins and all(device in (None, "standin", "cuda") for _, device in pins), pins
+
+
+def stand_in_for_an_accelerator() -> Any:
+    """There is no accelerator here: this stands in for torch.cuda and torch.accelerator where the loader looks at them,
+    so that its pin thread really runs; and for the pinning of a tensor, which copies it. Returns (thread, device) of
+    each tensor pinned."""
+    import types
+
+    from torch.utils.data import dataloader
+    from torch.utils.data._utils import pin_memory
+
+    pins: Any = []
+
+    def pin(self: Any, device: Any = None) -> Any:
+        pins.append(("main" if threading.current_thread() is threading.main_thread() else "pin", device))
+        return self.clone()
+
+    torch.Tensor.pin_memory = pin  # type: ignore[method-assign]
+    device = types.SimpleNamespace(type="standin")
+    modules = {
+        "cuda": {
+            "is_available": lambda: True, "current_device": lambda: 0, "set_device": lambda device: None,
+        },
+        "accelerator": {
+            "is_available": lambda: True, "current_accelerator": lambda: device, "current_device_index": lambda: 0,
+            "set_device_index": lambda index: None,
+        },
+    }  # fmt: skip
+
+    class Torch:
+        def __getattr__(self, name: str) -> Any:
+            return types.SimpleNamespace(**modules[name]) if name in modules else getattr(torch, name)
+
+    dataloader.torch = pin_memory.torch = Torch()  # type: ignore[attr-defined]
+    return pins
+
+
+def out_of_order(witness: Witness) -> None:
+    """in_order=False. Item 0 takes so long that the other worker's batches overtake it, all of them."""
+    items = data.Items(24, 0.0)
+    items.slow = {0: 1.0}
+    loader = DataLoader(items, batch_size=3, num_workers=2, in_order=False)
+    work = Work(witness)
+    for batch in witness.each(loader, numbered=False):
+        work.train(batch)
+        witness.note("first", int(batch[1][0]))
+    witness.loose = True  # the free worker may or may not build what the slow one was asked for: PyTorch deals in turn
+
+
+def every_iterator(witness: Witness) -> None:
+    """What can be asked of loaders and iterators without fetching."""
+    import copy
+    import inspect
+    import pickle
+
+    for workers in (0, 1):
+        loader = DataLoader(data.Items(6), batch_size=2, num_workers=workers)
+        it = iter(loader)
+        witness.note("asked", [
+            len(loader), len(it), type(it).__qualname__, type(it).__module__, iter(it) is it, hasattr(it, "send"),
+            inspect.isgenerator(it), str(inspect.signature(type(it).__next__)), type(it).__next__.__doc__,
+            type(it).__init__.__qualname__, isinstance(it, type(iter(loader))), data.built,
+        ])  # fmt: skip
+        copied = pickle.loads(pickle.dumps(copy.deepcopy(loader)))
+        witness.note("copied", [len(copied), sorted(vars(copied)) == sorted(vars(loader))])
+        for batch in copied:
+            witness.saw(batch)
+        try:
+            pickle.dumps(it)
+        except NotImplementedError as error:
+            witness.note("pickle", str(error))
+
+
+def warned(witness: Witness) -> None:
+    """A stream longer than it said, one that raises a warning for its caller, and a collate function that does."""
+    import warnings
+
+    class Liar(data.Stream):
+        def __len__(self) -> int:
+            return 2
+
+        def __repr__(self) -> str:
+            return "Liar()"
+
+    def collate(samples: Any) -> Any:
+        warnings.warn("collating", stacklevel=2)
+        return torch.stack([x for x, _ in samples])
+
+    loader = DataLoader(Liar(8), batch_size=2, collate_fn=collate)
+    assert len(loader) == 1
+    work = Work(witness)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for batch in witness.each(loader):
+            work.train(batch)
+        for batch in DataLoader(Liar(2), batch_size=2, collate_fn=collate, num_workers=1):
+            witness.saw(batch)
+    witness.note("warnings", [[str(w.message), w.filename, w.lineno] for w in caught])
+    for _ in DataLoader(Liar(2), batch_size=2, collate_fn=collate, num_workers=1):
+        pass  # the worker says it on stderr
