@@ -32,6 +32,14 @@ def _arm():
         from datawait.arming import install
 
         install(explicit=False)
+    except Exception as error:
+        _refused(spool, error)
+
+
+def _refused(spool, error):
+    try:
+        with open(os.path.join(spool, "seen-%d" % os.getpid()), "a") as seen:
+            seen.write("refused: %s: %s\n" % (type(error).__name__, " ".join(str(error).split())))
     except Exception:
         pass
 

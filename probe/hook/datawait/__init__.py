@@ -17,9 +17,13 @@ T = TypeVar("T")
 
 def install() -> bool:
     """Starts observing in this process and those it makes. False when switched off by ``DATAWAIT_HOOK=off``."""
-    from .arming import install as _install
+    try:
+        from .arming import install as _install
 
-    return _install(explicit=True)
+        return _install(explicit=True)
+    except Exception as error:
+        _failed("install", error)
+        return False
 
 
 def watch(
@@ -39,13 +43,42 @@ def watch(
     that a worker was asked for last (only the cached-data test calls it: with it a batch can be timed while no other
     is built). Left out, they are unknown.
     """
-    from .watching import watch as _watch
+    try:
+        from .watching import watch as _watch
 
-    return _watch(iterable, workers=workers, prefetch=prefetch, length=length, ready=ready, sent=sent, name=name)
+        return _watch(iterable, workers=workers, prefetch=prefetch, length=length, ready=ready, sent=sent, name=name)
+    except Exception as error:
+        _failed("watch", error)
+        return iterable
 
 
 def building(index: int, samples: Optional[int] = None, loader: Optional[int] = None) -> "ContextManager[Any]":
     """``with building(index):`` around the code that builds one batch, in whatever process or thread does it."""
-    from .builds import Building as _Building
+    try:
+        from .builds import Building as _Building
 
-    return _Building(index, samples, loader)
+        return _Building(index, samples, loader)
+    except Exception as error:
+        _failed("building", error)
+        return _Unseen()
+
+
+def _failed(where: str, error: BaseException) -> None:
+    try:
+        from .stream import IN_WATCH, failed
+    except Exception:
+        return  # the package itself is broken
+    failed(IN_WATCH, where, error)
+
+
+class _Unseen:
+    """Stands in where even ``building()`` fails: the script's block runs as it is."""
+
+    def __enter__(self) -> "_Unseen":
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        pass
+
+    def result(self, batch: T) -> T:
+        return batch

@@ -38,11 +38,11 @@ class Building:
         return batch
 
     def __enter__(self) -> "Building":
-        if core.folder is None:
-            from .arming import install
-
-            install(explicit=False)
         try:
+            if core.folder is None:
+                from .arming import install
+
+                install(explicit=False)
             if not core.off and not getattr(_here, "open", False):
                 self.start()
         except Exception as error:

@@ -1,7 +1,7 @@
-"""Calls back when a named module has been imported.
+"""Calls back when a named module has been imported. Changes neither how nor when modules are imported.
 
-Unlike the finder that installs the hook, this one keeps a name until the module has run: asking whether a package
-exists (``importlib.util.find_spec``, as transformers does for safetensors) finds it without importing it.
+A name is waited for until its module has run: asking whether a package exists (``importlib.util.find_spec``, as
+transformers does for safetensors) finds it without importing it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import sys
 import threading
 from typing import Any, Callable, Iterable
 
+from .stream import IN_ITERATOR, complain
+
 
 class LateImports(importlib.abc.MetaPathFinder):
-    """Finds nothing itself; wraps what the other finders found. ``ran(module)`` must not raise."""
+    """Finds nothing itself; wraps what the other finders found, whose errors are the script's to see."""
 
     def __init__(self, names: Iterable[str], ran: Callable[[Any], None]) -> None:
         self._names = set(names)
@@ -36,8 +38,11 @@ class LateImports(importlib.abc.MetaPathFinder):
             spec = self._found(fullname, path, target)
         finally:
             self._asking.now = False
-        if spec is not None and hasattr(spec.loader, "exec_module"):
-            self._wrap(spec.loader)
+        try:
+            if spec is not None and hasattr(spec.loader, "exec_module"):
+                self._wrap(spec.loader)
+        except Exception as error:
+            complain(IN_ITERATOR, "waiting for %s" % fullname, error)
         return spec
 
     def _found(self, fullname: str, path: Any, target: Any) -> Any:
@@ -55,10 +60,20 @@ class LateImports(importlib.abc.MetaPathFinder):
         def exec_module(module: Any) -> None:
             loader.__dict__.pop("exec_module", None)
             run(module)
-            self._names.discard(getattr(module, "__name__", ""))
-            self._ran(module)
+            self._has_run(module)
 
         try:
             loader.exec_module = exec_module
         except AttributeError:
             pass  # a loader without a dictionary: built-in and frozen modules, which we never wait for
+
+    def _has_run(self, module: Any) -> None:
+        try:
+            if module.__name__ not in self._names:  # one loader may load many modules, as that of a zip file does
+                return
+            self._names.remove(module.__name__)
+            if not self._names:
+                self.end()
+            self._ran(module)
+        except Exception as error:
+            complain(IN_ITERATOR, "after an import", error)

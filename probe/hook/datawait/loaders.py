@@ -28,9 +28,12 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
     key = id(thing)
 
     def gone(_: Any, key: int = key) -> None:
-        entry = _by_id.get(key)
-        if entry is not None and entry[0]() is None:
-            del _by_id[key]
+        try:
+            entry = _by_id.get(key)
+            if entry is not None and entry[0]() is None:
+                del _by_id[key]
+        except Exception:
+            pass  # the interpreter is going down, and this module before its loaders
 
     try:
         reference: Any = weakref.ref(thing, gone)

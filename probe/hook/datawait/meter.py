@@ -20,6 +20,7 @@ from typing import Any, Callable, List, Optional, Tuple
 
 from .layout import COST, IO, UNKNOWN32, UNKNOWN64
 from .ring import Ring
+from .stream import own
 
 MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10
@@ -110,7 +111,8 @@ class Meter:
             if slices == b"0":  # "0 0 0": not accounted (schedstats off, gVisor)
                 return None
             return int(waited)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            own(error)
             self.schedstat = None  # the script closed files that are not its own, as daemons do
             return None
 
@@ -120,10 +122,13 @@ class Meter:
             return None
         try:
             text = pread(self.io, 256, 0)
-            own, self.own = self.own, len(text)
+            read, self.own = self.own, len(text)
             fields = text.split()  # rchar: wchar: syscr: syscw: read_bytes: … (proc(5))
-            return int(fields[1]) - own, int(fields[9]), int(fields[5])
-        except (OSError, ValueError, IndexError):
+            if fields[0] != b"rchar:":
+                raise ValueError("not /proc/self/io any more")
+            return int(fields[1]) - read, int(fields[9]), int(fields[5])
+        except (OSError, ValueError, IndexError) as error:
+            own(error)
             self.io = None
             return None
 
@@ -131,7 +136,8 @@ class Meter:
 def _open(path: str) -> Optional[int]:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
 
 
@@ -225,7 +231,7 @@ def audit() -> None:
     def hook(event: str, args: Tuple[Any, ...]) -> None:
         if event == "open":
             counts[0] += 1
-        elif event == "http.client.send" and b" HTTP/1." in bytes(args[1][:4096]):
-            counts[1] += 1  # a request's head; its body is sent apart
+        elif event == "http.client.send" and isinstance(args[1], bytes) and b" HTTP/1." in args[1][:4096]:
+            counts[1] += 1  # a request's head; its body is sent apart, and may be anything that can be iterated
 
     sys.addaudithook(hook)

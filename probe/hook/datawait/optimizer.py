@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from . import fetch as fetching
 from . import layout
 from .stacklevel import transparent
-from .stream import IN_STEP, core, failed, ring_for
+from .stream import IN_STEP, core, failed, now, ring_for
 
 MARK = "_datawait_step"
 MOST_RECORDED = 16  # optimizers whose steps are recorded; one per parameter would flood the ring
@@ -104,8 +104,8 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
     def step(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or core.off or getattr(_inside, "step", False):
             return original(*args, **kwargs)
+        begin = now(IN_STEP, "step")
         _inside.step = True
-        begin = core.clock()
         try:
             return_value = original(*args, **kwargs)
         finally:

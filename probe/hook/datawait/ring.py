@@ -93,6 +93,13 @@ class Ring:
         self.mask = self.capacity - 1
         stem = "ring-%d-%d" % (self.pid, start_ticks())
         self.path, self.map = _create(folder, stem, place.ring_bytes(self.capacity))
+        try:
+            self._begin(declaration)
+        except BaseException:
+            os.unlink(self.path)
+            raise
+
+    def _begin(self, declaration: Mapping[str, Any]) -> None:
         header = memoryview(self.map)[: layout.HEADER_BYTES]
         self.longs = header.cast("Q")
         self.ints = header.cast("I")
@@ -262,14 +269,15 @@ def _create(folder: str, stem: str, size: int) -> Tuple[str, mmap.mmap]:
 def _allocate(path: str, size: int) -> mmap.mmap:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        place.check_file(fd, os.path.dirname(path))
-        os.posix_fallocate(fd, 0, size)
-        return mmap.mmap(fd, size)
+        try:
+            place.check_file(fd, os.path.dirname(path))
+            os.posix_fallocate(fd, 0, size)
+            return mmap.mmap(fd, size)
+        finally:
+            os.close(fd)
     except BaseException:
         os.unlink(path)
         raise
-    finally:
-        os.close(fd)
 
 
 def clock_pair() -> "tuple[int, int]":

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from . import layout
 from .stacklevel import transparent
-from .stream import IN_SAVE, core, failed
+from .stream import IN_SAVE, core, failed, now
 
 MARK = "_datawait_save"
 
@@ -31,7 +31,7 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
         ring = core.ring  # a process without a ring trains nothing
         if ring is None or core.off or core.role != "main":
             return original(*args, **kwargs)
-        begin = core.clock()
+        begin = now(IN_SAVE, "save")
         try:
             return original(*args, **kwargs)
         finally:

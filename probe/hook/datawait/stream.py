@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import layout, place
 from .ring import Ring, boot_id, pid_namespace, start_ticks
@@ -28,9 +28,9 @@ class Core:
     """State of the hook in this process. Read by every fetch, so plain attributes and no properties."""
 
     __slots__ = (
-        "off", "ring", "opening", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread", "depth",
-        "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
-        "test_due", "serving", "complained", "start_method", "meter", "guessed", "forked",
+        "off", "ring", "opening", "opens", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread",
+        "depth", "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
+        "test_due", "serving", "complained", "untold", "start_method", "meter", "guessed", "forked",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,7 +45,8 @@ class Core:
     def reset(self) -> None:
         """What a process starts with; also in a forked child."""
         self.ring: Optional[Ring] = None
-        self.opening = threading.Lock()
+        self.opening = threading.RLock()
+        self.opens = False  # a ring is being made
         self.role: Optional[str] = None  # "main" or "worker", fixed when the ring opens
         self.guessed = False  # "worker" only because a batch was built here before anything else happened
         self.parent: Optional[int] = None
@@ -66,6 +67,7 @@ class Core:
         self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
         self.serving = False  # its answer for the present step
         self.complained: Dict[str, int] = {}
+        self.untold: List[Tuple[int, str, str]] = []  # errors before there was a ring to note them in
 
 
 core = Core()
@@ -78,20 +80,30 @@ def configure(folder: str) -> None:
 
 
 def ring_for(role: str) -> Optional[Ring]:
-    """This process's ring, opened now if need be; None when the hook is off. Never raises."""
+    """This process's ring, opened now if need be; None when the hook is off."""
     if core.ring is not None or core.off:
         return core.ring
     with core.opening:  # threads that fetch for the first time at once
         if core.ring is not None or core.off:
             return core.ring
+        if core.opens:
+            return None  # a signal handler fetches while this thread is here
+        core.opens = True
         try:
             if core.role is None:
                 core.role = role
             capacity = layout.MAIN_CAPACITY if core.role == "main" else layout.WORKER_CAPACITY
             core.ring = Ring(_folder(), capacity, declare(core.role))
-            _at_exit()
         except Exception as error:
             refuse(error)
+            return None
+        finally:
+            core.opens = False
+        try:
+            _tell_kept(core.ring)
+            _at_exit()
+        except Exception as error:
+            failed(IN_SPOOL, "opening the ring", error)
         return core.ring
 
 
@@ -116,9 +128,10 @@ def trains() -> None:
 
 
 def _folder() -> str:
-    if core.folder is None:
+    folder = core.folder or os.environ.get("DATAWAIT_SPOOL")
+    if not folder:
         raise place.Refused("no spool folder")
-    return core.folder
+    return folder
 
 
 def declare(role: str) -> Dict[str, Any]:
@@ -164,7 +177,8 @@ def _number(*names: str) -> Optional[int]:
 def _threads(torch: Any) -> Optional[int]:
     try:
         return int(torch.get_num_threads())  # a plain read, starts no threads
-    except Exception:
+    except Exception as error:
+        own(error)
         return None
 
 
@@ -176,7 +190,8 @@ def start_method() -> Optional[str]:
     try:
         chosen = context._default_context.get_start_method(allow_none=True)  # type: ignore[union-attr]
         return chosen or context._default_context._default_context._name  # type: ignore[union-attr]
-    except Exception:
+    except Exception as error:
+        own(error)
         return None
 
 
@@ -193,9 +208,18 @@ def parent_pid() -> int:
         parent = multiprocessing.parent_process()  # type: ignore[union-attr]
         if parent is not None and parent.pid:
             return int(parent.pid)
-    except Exception:
-        pass
+    except Exception as error:
+        own(error)
     return os.getppid()
+
+
+def now(reason: int, where: str) -> int:
+    """The clock, for a caller with nothing of ours around it: 0 and the hook off where it fails."""
+    try:
+        return core.clock()
+    except Exception as error:
+        failed(reason, where, error)
+        return 0
 
 
 # --- failing ----------------------------------------------------------------------------------------------------
@@ -206,14 +230,14 @@ def failed(reason: int, where: str, error: BaseException) -> None:
 
     A signal handler of the script may raise while hook code runs; its exception must go on, not vanish here.
     """
-    if foreign(error):
-        raise error
+    own(error)
     core.off = True
-    complain(reason, where, error)
-    ring = core.ring
-    if ring is None:
-        return
     try:
+        _count(reason, where, error)
+        ring = core.ring
+        if ring is None:  # there will be none
+            _leave("%s: %s" % (where, _describe(error)))
+            return
         ring.ints[layout.I_HOOK] = layout.OFF
         now = core.clock()
         ring.mark(layout.DISABLED, now, now, reason)
@@ -222,19 +246,51 @@ def failed(reason: int, where: str, error: BaseException) -> None:
 
 
 def complain(reason: int, where: str, error: BaseException) -> None:
-    """Counts an error, and notes it once per place; the hook goes on."""
+    """Counts an error, and notes it once per place; the hook goes on. Raises what is not the hook's, as failed does."""
+    own(error)
+    _count(reason, where, error)
+
+
+def own(error: BaseException) -> None:
+    """Raises the error again unless it is the hook's; for whoever catches one to go on without what failed."""
+    try:
+        raised_by_hook = not foreign(error)
+    except Exception:
+        return
+    if not raised_by_hook:
+        raise error
+
+
+def _count(reason: int, where: str, error: BaseException) -> None:
     try:
         times = core.complained.get(where, 0)
         core.complained[where] = times + 1
         ring = core.ring
-        if ring is None:
-            return
-        ring.longs[layout.Q_ERRORS] += 1
+        if ring is not None:
+            ring.longs[layout.Q_ERRORS] += 1
         if times == 0:
-            text = "%s: %s" % (type(error).__name__, error)
-            ring.note({"note": "hook-error", "reason": reason, "where": where, "error": text[:400]})
+            if ring is None:
+                core.untold.append((reason, where, _describe(error)))
+            else:
+                _note_error(ring, reason, where, _describe(error))
     except Exception:
         pass
+
+
+def _note_error(ring: Ring, reason: int, where: str, text: str) -> None:
+    ring.note({"note": "hook-error", "reason": reason, "where": where, "error": text})
+
+
+def _tell_kept(ring: Ring) -> None:
+    """Notes the errors that came before there was a ring."""
+    for reason, where, text in core.untold:
+        ring.longs[layout.Q_ERRORS] += core.complained[where]
+        _note_error(ring, reason, where, text)
+    core.untold = []
+
+
+def _describe(error: BaseException) -> str:
+    return ("%s: %s" % (type(error).__name__, error))[:400]
 
 
 def foreign(error: BaseException) -> bool:
@@ -255,12 +311,7 @@ def _is_handler(frame: Any) -> bool:
     signal = sys.modules.get("signal")
     if signal is None:
         return False
-    codes = set()
-    for number in signal.Signals:
-        code = getattr(signal.getsignal(number), "__code__", None) or getattr(
-            getattr(signal.getsignal(number), "__func__", None), "__code__", None
-        )
-        codes.add(code)
+    codes = {_code(signal.getsignal(number)) for number in signal.Signals}
     codes.discard(None)
     while frame is not None:
         if frame.f_code in codes:
@@ -269,16 +320,32 @@ def _is_handler(frame: Any) -> bool:
     return False
 
 
+def _code(handler: Any) -> Any:
+    """What runs when a handler is called: of a function, a method, a partial, or an object that can be called."""
+    while hasattr(handler, "func"):
+        handler = handler.func
+    handler = getattr(handler, "__func__", handler)
+    if not hasattr(handler, "__code__"):
+        handler = getattr(type(handler), "__call__", None)  # noqa: B004 - the code, not whether there is some
+    return getattr(handler, "__code__", None)
+
+
 def refuse(error: BaseException) -> None:
     """No ring can be had: the hook is off, and the reason is left where the agent may find it."""
+    own(error)
     core.off = True
     try:
-        path = os.path.join(_folder(), "seen-%d" % os.getpid())
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(fd, "wb") as seen:
-            seen.write(("refused: %s\n" % error).encode())
+        _leave(str(error) if isinstance(error, OSError) else _describe(error))
     except Exception:
         pass
+
+
+def _leave(why: str) -> None:
+    """Says beside the rings why this process has none."""
+    path = os.path.join(_folder(), "seen-%d" % os.getpid())
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "wb") as seen:
+        seen.write(("refused: %s\n" % " ".join(why.split())).encode("utf-8", "replace"))
 
 
 # --- the end of a process, and forks ----------------------------------------------------------------------------
@@ -296,10 +363,10 @@ def _at_exit() -> None:
 
 def finish(pid: int) -> None:
     """Closes the ring of the process that opened it. An uncaught exception is no normal end."""
-    ring = core.ring
-    if ring is None or ring.pid != pid or os.getpid() != pid:
-        return
     try:
+        ring = core.ring
+        if ring is None or ring.pid != pid or os.getpid() != pid:
+            return
         if ring.ints[layout.I_STATE] == layout.CLOSED:
             return
         now = core.clock()
@@ -308,16 +375,21 @@ def finish(pid: int) -> None:
         if core.role == "main" and getattr(sys, "last_value", None) is None:
             ring.mark(layout.ENDED, now, now)
         ring.close()
-    except Exception:
-        pass
+    except Exception as error:
+        complain(IN_SPOOL, "closing the ring", error)
 
 
 def _in_forked_child() -> None:
-    core.reset()
-    core.forked = core.folder is not None
-    core.thread = threading.get_native_id()  # after os.fork threading goes on telling the parent's
-    if core.folder is not None:
-        core.off = os.environ.get("DATAWAIT_HOOK") == "off"
+    core.off = True
+    core.ring = None  # the parent's
+    try:
+        core.reset()
+        core.forked = core.folder is not None
+        core.thread = threading.get_native_id()  # after os.fork threading goes on telling the parent's
+        if core.folder is not None:
+            core.off = os.environ.get("DATAWAIT_HOOK") == "off"
+    except Exception as error:
+        failed(IN_SPOOL, "after a fork", error)
 
 
 os.register_at_fork(after_in_child=_in_forked_child)

@@ -18,7 +18,7 @@ from .fetch import Loader, Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
-from .stream import IN_ITERATOR, core, failed, ring_for, trains
+from .stream import IN_ITERATOR, core, failed, now, own, ring_for, trains
 
 MARK = "_datawait_patched"  # attribute of a function that is ours
 
@@ -67,8 +67,10 @@ def _observed_init(original: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
         if core.off:
             return original(self, loader, *args, **kwargs)
-        begin = core.clock()
+        begin = now(IN_ITERATOR, "iterator")
         original(self, loader, *args, **kwargs)
+        if core.off:
+            return
         try:
             track = _track(self, loader, begin)
             if track is not None and not track.starting:
@@ -86,9 +88,8 @@ def _observed_start(original: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
         if core.off:
             return original(self, loader, *args, **kwargs)
-        begin = core.clock()
         try:
-            self._datawait_begin = begin  # tells the base __init__ that the work goes on after it
+            self._datawait_begin = core.clock()  # tells the base __init__ that the work goes on after it
         except Exception as error:
             failed(IN_ITERATOR, "iterator start", error)
         original(self, loader, *args, **kwargs)
@@ -108,7 +109,7 @@ def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
         track = self._datawait
         if first_iter or core.off or track is None:
             return original(self, loader, first_iter, *args, **kwargs)
-        begin = core.clock()
+        begin = now(IN_ITERATOR, "iterator reset")
         original(self, loader, first_iter, *args, **kwargs)
         try:
             track.restart()
@@ -210,7 +211,8 @@ def _length(it: Any, loader: Any) -> Optional[int]:
         if getattr(it, "_dataset_kind", 0) == 1:  # _DatasetKind.Iterable
             return None
         return len(it._index_sampler)
-    except Exception:
+    except Exception as error:
+        own(error)
         return None
 
 
@@ -226,7 +228,8 @@ def _ready(it: Any) -> Optional[Callable[[Any], int]]:
         pinned = getattr(it._data_queue, "queue", None) if it._data_queue is not queue else ()
         if pinned is None:
             return None
-    except Exception:
+    except Exception as error:
+        own(error)
         return None
 
     def ready(it: Any) -> int:
@@ -270,8 +273,8 @@ def describe(loader: Any) -> Dict[str, Any]:
     method = None
     try:
         method = context.get_start_method() if context is not None else None  # type: ignore[union-attr]
-    except Exception:
-        pass
+    except Exception as error:
+        own(error)
     batch_size = loader.batch_size
     if batch_size is None:
         batch_size = _integer(getattr(getattr(loader, "batch_sampler", None), "batch_size", None))
@@ -280,8 +283,8 @@ def describe(loader: Any) -> Dict[str, Any]:
         try:
             length = len(loader._index_sampler)
             dataset_length = len(dataset)  # type: ignore[arg-type]
-        except Exception:
-            pass
+        except Exception as error:
+            own(error)
     return {
         "kind": "torch",
         "dataset": _class(dataset),

@@ -12,7 +12,7 @@ from .fetch import Track, fetch
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
-from .stream import IN_WATCH, complain, core, failed, ring_for, trains
+from .stream import IN_WATCH, complain, core, failed, now, own, ring_for, trains
 
 
 def watch(
@@ -68,7 +68,7 @@ class Watched:
 
     @transparent
     def __iter__(self) -> Iterator[Any]:
-        begin = core.clock()
+        begin = now(IN_WATCH, "watched iterator")
         inner = iter(self._iterable)
         try:
             if core.off:
@@ -168,7 +168,8 @@ def _length(iterable: Any) -> Optional[int]:
     """Batches of an epoch, where the iterable knows: without it the cached-data test cannot keep an epoch's length."""
     try:
         return len(iterable)
-    except Exception:
+    except Exception as error:
+        own(error)
         return None
 
 

@@ -18,9 +18,10 @@ from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
 from .ring import Ring, totals_slot
 from .stacklevel import transparent
-from .stream import IN_WORKER, configure, core, failed, finish, ring_for
+from .stream import IN_ITERATOR, IN_WORKER, configure, core, failed, finish, now, own, ring_for
 
 NAME = "_worker_loop"
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def patch(module: Any) -> None:
@@ -51,7 +52,7 @@ class WorkerLoop:
             else:
                 self.original(*watched[0], **watched[1])
         finally:
-            finish(os.getpid())
+            _end()
 
     def watch(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]]:
         """The same arguments with proxies in them; None when the hook is off or does not know the loop."""
@@ -76,10 +77,21 @@ class WorkerLoop:
 
     def __reduce__(self) -> Any:
         # The child of a spawn knows nothing of us unless sitecustomize ran there: then it has to be told.
-        root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        if core.folder is not None and any(os.path.abspath(entry) == root for entry in sys.path):
-            return _in_child, (core.folder, self.module)
+        try:
+            if core.folder is not None and any(map(_is_root, sys.path)):
+                return _in_child, (core.folder, self.module)
+        except Exception as error:
+            failed(IN_ITERATOR, "telling a spawned worker", error)
         return NAME  # pickled by reference: the child's own, observed or not
+
+
+def _is_root(entry: str) -> bool:
+    """Whether an entry of sys.path is where this package lies."""
+    try:
+        return os.path.abspath(entry) == ROOT
+    except OSError as error:  # a relative one, and the working folder is gone
+        own(error)
+        return False
 
 
 def _in_child(folder: str, module: str) -> Any:
@@ -98,6 +110,13 @@ def _in_child(folder: str, module: str) -> Any:
     except Exception as error:
         failed(IN_WORKER, "spawned worker", error)
     return getattr(loop, NAME)
+
+
+def _end() -> None:
+    try:
+        finish(os.getpid())
+    except Exception:
+        pass  # whatever ended the worker is for its parent to see
 
 
 class Batches:
@@ -235,11 +254,11 @@ class TimedCollate:
 
     @transparent
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        begin = core.clock()
+        begin = now(IN_WORKER, "collate")
         try:
             return self._inner(*args, **kwargs)
         finally:
-            self._meter.collate += core.clock() - begin
+            self._meter.collate += now(IN_WORKER, "collate") - begin
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
