@@ -423,3 +423,41 @@ func TestWhatNoSourceTells(t *testing.T) {
 		}
 	}
 }
+
+// TestLostRecords: a ring that was overrun loses records of steps. The steps that are left count as ever, none is made of what lies
+// between, and how many there were is known from the totals.
+func TestLostRecords(t *testing.T) {
+	for _, optimizer := range []bool{true, false} {
+		x := newTape(t)
+		id := x.rank(7, 0)
+		seq := uint32(0)
+		kept := func(i int, r recording.Record) {
+			seq++
+			r.SetSeq(seq)
+			if i < 400 || i >= 900 {
+				if err := x.Records(id, []recording.Record{r}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range 1000 {
+			begin := 20 * float64(i)
+			kept(i, recording.Fetch{Flags: first(i), Enter: at(begin), Exit: at(begin + 5), Batch: uint32(i), Thread: 1, CPU: recording.Unknown64}.Encode())
+			if optimizer {
+				kept(i, recording.Step{Begin: recording.Unknown64, End: at(begin + 20), Step: uint32(i + 1), Thread: 1, CPU: recording.Unknown64}.Encode())
+			}
+		}
+		known := unit.Some[uint64]
+		x.AddNote(id, recording.LostNote{Records: 500})
+		x.AddNote(id, recording.SumsNote{Fetches: known(1000), WaitNS: known(5e9), BetweenNS: known(15e9), NoGrad: known(0)})
+		r := x.run()
+		wants(t, "step", r.Step.MeanSeconds, 0.020, 1e-9)
+		wants(t, "data wait share", r.Step.DataWaitShare, 0.25, 1e-9)
+		if l := r.Loaders[0]; r.Job.Steps != 1000 || l.Fetches != 1000 || !near(l.WaitSeconds, 5, 1e-9) {
+			t.Errorf("%d steps, %d fetches, %v s of waiting", r.Job.Steps, l.Fetches, l.WaitSeconds)
+		}
+		if r.Step.N < 490 || r.Step.N > 499 {
+			t.Errorf("%d steps were measured, of 500 that are whole", r.Step.N)
+		}
+	}
+}

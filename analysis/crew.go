@@ -58,7 +58,7 @@ func (b *crew) add(k *rank, l *load.Loader) {
 	n, _ := k.workers(l.ID)
 	b.workers = max(b.workers, l.Workers(), n)
 	b.addIterators(k, l)
-	if l.Summed && len(k.Fetches) == 0 {
+	if k.lossy(l) {
 		b.fetches += int(min(l.Sums.Fetches.Or(0), math.MaxInt32))
 		b.wait += int64(min(l.Sums.WaitNS.Or(0), 1<<60))
 	}
@@ -94,16 +94,20 @@ func (b *crew) addIterators(k *rank, l *load.Loader) {
 	b.epochs = max(b.epochs, epochs)
 }
 
-// addFetch takes a fetch. Without workers it is also the build of its batch.
-func (b *crew) addFetch(k *rank, f *load.Fetch, own bool) {
+// addFetch takes a fetch. Without workers (own) it is also the build of its batch; where totals tell more, it is not counted.
+func (b *crew) addFetch(k *rank, f *load.Fetch, own, counted bool) {
 	if f.Upstream() || f.Test() {
 		return
 	}
-	b.wait += f.Wait()
+	if counted {
+		b.wait += f.Wait()
+	}
 	if !f.Delivered() {
 		return
 	}
-	b.fetches++
+	if counted {
+		b.fetches++
+	}
 	if own {
 		b.inMain = true
 		if !f.Is(recording.FetchFirst) && k.live.holds(f.Enter) {

@@ -33,15 +33,16 @@ func (r *run) loaders() {
 // addFetches hands every fetch of the rank to the crew of its loader, if that is asked for.
 func (k *rank) addFetches(rows map[uint16]*crew) {
 	var b *crew
-	last, own := -1, false
+	last, own, counted := -1, false, false
 	for i := range k.Fetches {
 		f := &k.Fetches[i]
 		if int(f.Loader) != last {
 			last = int(f.Loader)
 			b, own = rows[f.Loader], k.builds(f.Loader)
+			counted = !k.lossy(k.Loader(f.Loader))
 		}
 		if b != nil {
-			b.addFetch(k, f, own)
+			b.addFetch(k, f, own, counted)
 		}
 	}
 }

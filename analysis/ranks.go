@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"math"
+
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
@@ -62,18 +64,33 @@ func maybe[T any](p *T, why string) unit.Maybe[T] {
 	return unit.Some(*p)
 }
 
-// stepCount is how many steps the rank was seen to make.
+// stepCount is how many steps the rank was seen to make. Where records are missing, its own counts say how many they were.
 func (k *rank) stepCount() int {
-	if !k.byFetch {
-		return len(k.Steps)
-	}
 	n := 0
+	if !k.byFetch {
+		if n = len(k.Steps); len(k.Gaps) > 0 && n > 0 {
+			n = max(n, int(k.Steps[n-1].Number))
+		}
+		return n
+	}
+	if l := k.Loader(k.primary); k.lossy(l) && k.TestBegan == load.Unknown {
+		trained := l.Sums.Fetches.Or(0)
+		if !k.noGrad {
+			trained -= min(trained, l.Sums.NoGrad.Or(0))
+		}
+		return int(min(trained, math.MaxInt32))
+	}
 	for i := range k.Fetches {
 		if f := &k.Fetches[i]; f.Loader == k.primary && k.training(f) && f.Delivered() {
 			n++
 		}
 	}
 	return n
+}
+
+// lossy reports whether the totals of a loader tell more than its records.
+func (k *rank) lossy(l *load.Loader) bool {
+	return l != nil && l.Summed && (len(k.Fetches) == 0 || len(k.Gaps) > 0 && l.Sums.Fetches.Or(0) > uint64(l.Fetches))
 }
 
 // end says how the process ended.

@@ -40,7 +40,7 @@ func (k *rank) walk(visitFetch func(*step, *load.Fetch), visit func(*step)) {
 		w.fill(&s)
 		if i > 0 {
 			before := &k.Steps[i-1]
-			s.gap = end.Number != before.Number+1
+			s.gap = s.gap || end.Number != before.Number+1
 			if end.CPU != load.Unknown && before.CPU != load.Unknown && end.CPU >= before.CPU {
 				s.cpu = end.CPU - before.CPU
 			}
@@ -77,6 +77,7 @@ type walker struct {
 	iterator   int
 	mark       int
 	live       int
+	gap        int
 	loaders    map[uint16]*progress
 	recent     *progress // of loader recentID
 	recentID   uint16
@@ -100,6 +101,10 @@ func (w *walker) fill(s *step) {
 		w.live++
 	}
 	s.live = w.live < len(k.live) && k.live[w.live].begin <= s.begin && s.end <= k.live[w.live].end
+	for w.gap < len(k.Gaps) && k.Gaps[w.gap].End <= s.begin {
+		w.gap++
+	}
+	s.gap = w.gap < len(k.Gaps) && k.Gaps[w.gap].Begin < s.end
 	for ; w.iterator < len(k.Iterators) && k.Iterators[w.iterator].Begin < s.end; w.iterator++ {
 		it := &k.Iterators[w.iterator]
 		p := w.progress(it.Loader)

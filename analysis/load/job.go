@@ -83,6 +83,7 @@ type Rank struct {
 	FetchCPU     int64 // Σ thread CPU inside next(), over the FetchClocked fetches that know it
 	FetchClocked int
 	Lost         uint64 // records overwritten before they were read
+	Gaps         []Gap  // where records are missing, in order
 
 	byID    map[uint16]*Loader
 	workers []recording.Worker
@@ -91,6 +92,9 @@ type Rank struct {
 	first   int   // rank order of appearance
 	threads tally // fetches per thread
 }
+
+// Gap is a stretch of time of which records are missing.
+type Gap struct{ Begin, End int64 }
 
 // Fetch is one next() on a loader.
 type Fetch struct {

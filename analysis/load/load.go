@@ -79,7 +79,7 @@ func (l *loading) folds(node *Node, streams []recording.Stream) []fold {
 				l.job.Others = append(l.job.Others, r) // until it proves to be a rank
 			}
 			r.note(&s.Notes)
-			folds[s.ID] = &mainFold{rank: r, bad: &l.job.Bad, builds: map[uint16]*Builds{}}
+			folds[s.ID] = &mainFold{rank: r, bad: &l.job.Bad, builds: map[uint16]*Builds{}, lost: Unknown}
 		case recording.ProducerWorker:
 			w := newWorkerStream(node, s, len(l.workers), &l.job.Bad)
 			l.workers = append(l.workers, w)

@@ -16,6 +16,8 @@ type mainFold struct {
 	rank   *Rank
 	bad    *uint64
 	builds map[uint16]*Builds // by loader: what the process built itself
+	next   uint32             // seq that comes next; 0 = none came yet
+	lost   int64              // when the records that are missing here began to be; Unknown if none are
 }
 
 // take is the hot loop of a report: a day of sixteen ranks is fifty million records.
@@ -23,6 +25,10 @@ func (m *mainFold) take(records []recording.Record) {
 	for i := range records {
 		rec := &records[i]
 		ok := true
+		if rec.Seq() != m.next {
+			m.skipped(rec.Seq())
+		}
+		m.next = rec.Seq() + 1
 		switch rec.Kind() {
 		case recording.KindFetch:
 			ok = m.rank.fetch(rec)
@@ -50,6 +56,21 @@ func (m *mainFold) take(records []recording.Record) {
 		if !ok {
 			*m.bad++
 		}
+		if m.lost != Unknown && m.rank.End > m.lost {
+			m.rank.Gaps = append(m.rank.Gaps, Gap{m.lost, m.rank.End})
+			m.lost = Unknown
+		}
+	}
+}
+
+// skipped notes that records are missing before this one: the ring was overrun, or what was read of it was torn. A stream that
+// comes a second time, or begins anew, misses nothing.
+func (m *mainFold) skipped(seq uint32) {
+	if behind := int32(seq - m.next); behind < 0 || m.next == 0 && seq <= 1 {
+		return
+	}
+	if m.lost == Unknown {
+		m.lost = max(m.rank.End, 0)
 	}
 }
 
