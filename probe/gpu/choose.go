@@ -70,6 +70,8 @@ func (c *Choice) open(ctx context.Context, candidate Candidate) (Source, []Devic
 	devices, err := source.Devices(ctx)
 	if err != nil {
 		c.refuse(candidate, err.Error())
+	}
+	if err != nil && len(devices) == 0 {
 		source.Close()
 		return nil, nil, false
 	}

@@ -96,7 +96,7 @@ func (s *server) poll(ctx context.Context, problem error) error {
 	for {
 		s.o.Wait(ctx, due)
 		if ctx.Err() != nil {
-			return nil
+			return s.sampleLast(ctx, problem)
 		}
 		started := s.o.Now()
 		late := started - min(started, due)
@@ -109,6 +109,16 @@ func (s *server) poll(ctx context.Context, problem error) error {
 		}
 		due += interval
 	}
+}
+
+// lastSample is how long the sample may take that is taken when the agent ends: it kills a child that is slow to go.
+const lastSample = time.Second
+
+// sampleLast fetches what was counted since the last poll, which may lie seconds back.
+func (s *server) sampleLast(ctx context.Context, problem error) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSample)
+	defer cancel()
+	return s.sample(last, s.o.Now(), 0, problem)
 }
 
 // sample takes one sample and reports on it. The error is the pipe's; a problem of the source is what it reports.

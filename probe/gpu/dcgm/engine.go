@@ -13,6 +13,9 @@ import (
 	bind "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 )
 
+// Built says whether this build can use the library.
+const Built = true
+
 // engine is a connection to a host engine; the library has one per process. Its methods block for as long as the library does.
 type engine struct {
 	o      Options

@@ -9,6 +9,9 @@ import (
 	"github.com/datawait/datawait/probe/gpu"
 )
 
+// Built says whether this build can use the library.
+const Built = false
+
 // Open says that this build has no DCGM.
 func Open(context.Context, Options) (gpu.Source, error) {
 	return nil, errors.New("this datawait was built without cgo and cannot use DCGM: use the released binary, or build with CGO_ENABLED=1")

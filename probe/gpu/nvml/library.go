@@ -11,6 +11,9 @@ import (
 	"github.com/datawait/datawait/probe/gpu"
 )
 
+// Built says whether this build can use the library.
+const Built = true
+
 // library is the loaded libnvidia-ml.so.1.
 type library struct {
 	missing map[string]bool // functions it lacks, by their C names

@@ -9,6 +9,9 @@ import (
 	"github.com/datawait/datawait/probe/gpu"
 )
 
+// Built says whether this build can use the library.
+const Built = false
+
 var errNoCgo = errors.New("this datawait was built without cgo and cannot use NVML: use the released binary, or build with CGO_ENABLED=1")
 
 // OpenStates says that this build has no NVML.

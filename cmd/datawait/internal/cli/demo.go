@@ -12,6 +12,7 @@ import (
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/cmd/datawait/internal/demo"
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
 )
@@ -74,7 +75,7 @@ func observer(s Streams, force bool) demo.Diagnose {
 		}
 		outcome, err := wrap.Run(ctx, wrap.Options{
 			Command: job.Command, Env: job.Env, Test: true, Duration: job.Budget, Legs: legs,
-			GPU: wrap.GPUEmulated, Interval: 100 * time.Millisecond, Grace: 20 * time.Second,
+			GPU: gpusource.Choice{Kind: gpusource.Emulated}, Interval: 100 * time.Millisecond, Grace: 20 * time.Second,
 			Out: job.Out, Force: force, Formats: formats, Version: Version,
 			Files: wrap.Files{In: s.In, Out: s.Err, Err: s.Err}, ScreenToErr: true,
 		})

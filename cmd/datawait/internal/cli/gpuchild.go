@@ -6,36 +6,40 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/gpu/child"
-	"github.com/datawait/datawait/probe/gpu/emulated"
 	"github.com/datawait/datawait/probe/recording"
 )
 
 // newGPUChild is the command an agent starts itself again with, to read GPU counters in a process of their own. It is
 // not for people.
 func newGPUChild(s Streams) *cobra.Command {
-	var o emulated.Options
+	var o gpusource.Options
+	var wanted string
 	cmd := &cobra.Command{
 		Use:    wrap.GPUChildCommand,
 		Short:  "Read GPU counters for an agent (started by datawait itself)",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			source, err := emulated.Open(o)
+			choice, err := gpusource.Parse(wanted)
+			if err != nil {
+				return err
+			}
+			ctx, stop := child.UntilEOF(cmd.Context(), s.In)
+			defer stop()
+			source, poll, err := choice.Open(ctx, o)
 			if err != nil {
 				return err
 			}
 			defer source.Close()
-			ctx, stop := child.UntilEOF(cmd.Context(), s.In)
-			defer stop()
-			return child.Serve(ctx, s.Out, source, child.ServeOptions{
-				Declaration: agentDeclaration(), Poll: max(o.Interval, 200*time.Millisecond),
-			})
+			return child.Serve(ctx, s.Out, source, child.ServeOptions{Declaration: agentDeclaration(), Poll: poll})
 		},
 	}
+	cmd.Flags().StringVar(&wanted, "gpu", gpusource.Emulated, "what to read")
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the busy logs")
 	cmd.Flags().DurationVar(&o.Interval, "interval", 100*time.Millisecond, "length of one window")
 	cmd.Flags().Uint64Var(&o.Since, "since", 0, "CLOCK_MONOTONIC in ns before which no window begins")

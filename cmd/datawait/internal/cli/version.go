@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 )
 
 // Version is what recordings and reports name as their writer. A release sets it at link time:
@@ -21,7 +24,7 @@ func newVersion(s Streams) *cobra.Command {
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintf(s.Out, "datawait %s%s, %s, %s/%s\n", Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			fmt.Fprintln(s.Out, "GPU sources: emulated")
+			fmt.Fprintln(s.Out, "GPU sources: "+strings.Join(gpusource.Built(), ", "))
 			return nil
 		},
 	}

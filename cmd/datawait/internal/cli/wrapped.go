@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
@@ -28,7 +29,7 @@ func (f *wrapFlags) add(cmd *cobra.Command) {
 	flags.SetInterspersed(false) // the command's own flags are its own, with or without --
 	flags.StringVarP(&f.out, "out", "o", "", "output `folder` (default datawait-<job>-<yyyymmdd-hhmm>)")
 	flags.BoolVar(&f.force, "force", false, "replace an earlier run of datawait in the output folder; other files stay")
-	flags.StringVar(&f.gpu, "gpu", wrap.GPUAuto, "GPU `source`: auto, emulated or none")
+	flags.StringVar(&f.gpu, "gpu", gpusource.Auto, "GPU `source`: "+gpusource.Help)
 	flags.DurationVar(&f.interval, "interval", wrap.DefaultInterval, "length of one GPU counter window")
 	flags.DurationVar(&f.grace, "grace", wrap.DefaultGrace, "after SIGTERM, the time until datawait must be gone")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
@@ -42,8 +43,9 @@ func (f *wrapFlags) options(cmd *cobra.Command, s Streams, command []string) (wr
 	if len(command) == 0 {
 		return wrap.Options{}, usage("put the command after --, as in: "+cmd.CommandPath()+" -- python3 train.py", "no command is given")
 	}
-	if !slices.Contains([]string{wrap.GPUAuto, wrap.GPUEmulated, wrap.GPUNone}, f.gpu) {
-		return wrap.Options{}, usage("this build has the sources auto, emulated and none", "there is no GPU source %q", f.gpu)
+	source, err := gpusource.Parse(f.gpu)
+	if err != nil {
+		return wrap.Options{}, usage("--gpu takes "+gpusource.Help, "--gpu: %w", err)
 	}
 	if f.interval < 10*time.Millisecond || f.interval > 10*time.Second {
 		return wrap.Options{}, usage(help, "--interval %v is not between 10 ms and 10 s", f.interval)
@@ -60,7 +62,7 @@ func (f *wrapFlags) options(cmd *cobra.Command, s Streams, command []string) (wr
 		return wrap.Options{}, usage(help, "--format: %w", err)
 	}
 	return wrap.Options{
-		Command: command, Out: f.out, Force: f.force, GPU: f.gpu, Interval: f.interval, Grace: f.grace,
+		Command: command, Out: f.out, Force: f.force, GPU: source, Interval: f.interval, Grace: f.grace,
 		FailOn: failOn, Formats: formats, Quiet: f.quiet, Version: Version,
 		Files: wrap.Files{In: s.In, Out: s.Out, Err: s.Err},
 	}, nil

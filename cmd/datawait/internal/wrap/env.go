@@ -3,6 +3,8 @@ package wrap
 import (
 	"os"
 	"strings"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 )
 
 // childEnv is the environment of the command (SPEC §8). A run that may not be tested must not inherit the permission
@@ -15,10 +17,10 @@ func childEnv(base, extra []string, spool, hook string, o Options) []string {
 	if o.Test {
 		env.set("DATAWAIT_TEST", "1")
 	}
-	switch o.GPU {
-	case GPUEmulated:
+	switch o.GPU.Kind {
+	case gpusource.Emulated:
 		env.set("DATAWAIT_GPU", "emulated")
-	case GPUNone:
+	case gpusource.None:
 		env.unset("DATAWAIT_GPU")
 	}
 	path := hook

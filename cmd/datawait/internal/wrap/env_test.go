@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +14,11 @@ func TestChildEnv(t *testing.T) {
 		o    Options
 		want string // sorted
 	}{
-		{"only watched", Options{GPU: GPUAuto},
+		{"only watched", Options{GPU: gpusource.Choice{Kind: gpusource.Auto}},
 			"DATAWAIT_BUSY_DIR=/spool DATAWAIT_GPU=emulated DATAWAIT_SPOOL=/spool EMPTY= PATH=/bin PYTHONPATH=/hook:/a:/b X=2 Y=3"},
-		{"tested", Options{GPU: GPUEmulated, Test: true},
+		{"tested", Options{GPU: gpusource.Choice{Kind: gpusource.Emulated}, Test: true},
 			"DATAWAIT_BUSY_DIR=/spool DATAWAIT_GPU=emulated DATAWAIT_SPOOL=/spool DATAWAIT_TEST=1 EMPTY= PATH=/bin PYTHONPATH=/hook:/a:/b X=2 Y=3"},
-		{"without a GPU", Options{GPU: GPUNone},
+		{"without a GPU", Options{GPU: gpusource.Choice{Kind: gpusource.None}},
 			"DATAWAIT_BUSY_DIR=/spool DATAWAIT_SPOOL=/spool EMPTY= PATH=/bin PYTHONPATH=/hook:/a:/b X=2 Y=3"},
 	} {
 		got := childEnv(base, []string{"Y=3"}, "/spool", "/hook", tt.o)

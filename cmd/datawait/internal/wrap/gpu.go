@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/probe/gpu/child"
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -14,11 +14,11 @@ import (
 // GPUChildCommand is the hidden command in which datawait, run again as a child, reads GPU counters.
 const GPUChildCommand = "gpu-child"
 
-const noGPUSource = "no GPU was watched: this build reads only the emulated device, and the job did not use it"
+const noGPU = "no GPU was watched: there is no sign of NVIDIA's driver here, and the job used no emulated device (--gpu dcgm=HOST:5555 reaches an engine elsewhere)"
 
 // gpuWatch is the GPU part of an agent: a source in a child process, once there is something to read.
 type gpuWatch struct {
-	wanted string // GPUAuto, GPUEmulated or GPUNone
+	wanted gpusource.Choice
 	spool  string
 	config child.Config
 	child  *child.Child // nil until started
@@ -31,7 +31,7 @@ func newGPUWatch(o Options, spool string, d recording.Declaration, since uint64)
 		if err != nil {
 			self = os.Args[0]
 		}
-		return exec.Command(self, GPUChildCommand, "--dir", spool, "--interval", o.Interval.String(),
+		return exec.Command(self, GPUChildCommand, "--gpu", o.GPU.String(), "--dir", spool, "--interval", o.Interval.String(),
 			"--since", strconv.FormatUint(since, 10))
 	}}
 	return w
@@ -40,18 +40,12 @@ func newGPUWatch(o Options, spool string, d recording.Declaration, since uint64)
 // poll starts the child as soon as it has something to read, and hands on what it sent.
 func (w *gpuWatch) poll(ctx context.Context, sink recording.Sink) error {
 	if w.child == nil {
-		if w.wanted == GPUNone || w.wanted == GPUAuto && !w.hasLog() {
+		if !w.wanted.Due(w.spool) {
 			return nil
 		}
 		w.child = child.Start(ctx, w.config)
 	}
 	return w.child.Poll(sink)
-}
-
-// hasLog reports whether the job made an emulated device.
-func (w *gpuWatch) hasLog() bool {
-	logs, _ := filepath.Glob(filepath.Join(w.spool, "gpu-*.busy"))
-	return len(logs) > 0
 }
 
 // finish ends the child and hands on what it sent last.
@@ -65,8 +59,8 @@ func (w *gpuWatch) finish(sink recording.Sink) error {
 
 // warning says why no GPU was watched although one was wanted, "" otherwise.
 func (w *gpuWatch) warning() string {
-	if w.child == nil && w.wanted != GPUNone {
-		return noGPUSource
+	if w.child == nil && w.wanted.Kind != gpusource.None {
+		return noGPU
 	}
 	return ""
 }

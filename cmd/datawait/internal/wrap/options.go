@@ -17,16 +17,10 @@ import (
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/report"
-)
-
-// GPU sources that can be asked for.
-const (
-	GPUAuto     = "auto"     // the emulated device if the job writes its busy log
-	GPUEmulated = "emulated" // counters and events of the emulated device
-	GPUNone     = "none"
 )
 
 // What is chosen where nothing is said.
@@ -46,7 +40,7 @@ type Options struct {
 	Steps    uint64          // of a throw-away run, at most; 0 = no limit
 	Legs     []recording.Leg // of the test, the most important first
 
-	GPU      string
+	GPU      gpusource.Choice
 	Interval time.Duration // one counter window
 	Grace    time.Duration // from SIGTERM until datawait must be gone
 
@@ -64,7 +58,7 @@ type Options struct {
 
 // withDefaults fills in what was left open, as the flags of the command line would.
 func (o Options) withDefaults() Options {
-	o.GPU = cmp.Or(o.GPU, GPUAuto)
+	o.GPU.Kind = cmp.Or(o.GPU.Kind, gpusource.Auto)
 	o.Duration = cmp.Or(o.Duration, DefaultDuration)
 	o.Interval = cmp.Or(o.Interval, DefaultInterval)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)

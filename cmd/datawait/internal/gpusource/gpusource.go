@@ -1,0 +1,153 @@
+// Package gpusource turns what --gpu says into the source that is sampled: the ladder of sources, best first, and what stands beside.
+//
+// It decides which source is tried and in what order; which one has a GPU's counters is found out by gpu.Choose, GPU by GPU.
+package gpusource
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/datawait/datawait/probe/gpu"
+	"github.com/datawait/datawait/probe/gpu/dcgm"
+	"github.com/datawait/datawait/probe/gpu/emulated"
+	"github.com/datawait/datawait/probe/gpu/nvml"
+)
+
+// Kinds of sources, as --gpu has them.
+const (
+	Auto         = "auto"          // the best there is, GPU by GPU
+	Emulated     = "emulated"      // the device of datawait.emulated
+	DCGM         = "dcgm"          // a host engine that runs, at an address or where one usually listens
+	DCGMEmbedded = "dcgm-embedded" // a host engine in datawait's own process
+	NVML         = "nvml"          // counters of Hopper and newer; elsewhere GPU-util only
+	None         = "none"
+)
+
+// Help lists what --gpu takes, for people.
+const Help = "auto, dcgm, dcgm=ADDRESS, dcgm-embedded, nvml, emulated or none"
+
+// Built lists the sources this build has: NVIDIA's bindings need cgo.
+func Built() []string {
+	if dcgm.Built && nvml.Built {
+		return []string{DCGM, NVML, Emulated}
+	}
+	return []string{Emulated}
+}
+
+// Choice is a value of --gpu.
+type Choice struct {
+	Kind    string
+	Address string // of a host engine: host:port or the path of its socket; "" = the usual ones
+}
+
+// Parse reads a value of --gpu.
+func Parse(text string) (Choice, error) {
+	kind, address, given := strings.Cut(text, "=")
+	switch kind {
+	case Auto, Emulated, DCGM, DCGMEmbedded, NVML, None:
+	default:
+		return Choice{}, fmt.Errorf("there is no GPU source %q", kind)
+	}
+	if given && kind != DCGM {
+		return Choice{}, fmt.Errorf("the GPU source %s takes no address", kind)
+	}
+	if given && address == "" {
+		return Choice{}, fmt.Errorf("the address after %s= is empty", kind)
+	}
+	return Choice{kind, address}, nil
+}
+
+// String returns the value that Parse reads.
+func (c Choice) String() string {
+	if c.Address == "" {
+		return c.Kind
+	}
+	return c.Kind + "=" + c.Address
+}
+
+// Options of the sources.
+type Options struct {
+	Dir      string        // where busy logs of emulated devices appear
+	Since    uint64        // CLOCK_MONOTONIC ns: no window of theirs begins before
+	Interval time.Duration // of a window
+}
+
+// Due reports whether there is something to sample: whatever was asked for by name, else an emulated device or signs of NVIDIA's driver.
+func (c Choice) Due(dir string) bool {
+	switch c.Kind {
+	case None:
+		return false
+	case Auto:
+		logs, _ := filepath.Glob(filepath.Join(dir, "gpu-*.busy"))
+		return len(logs) > 0 || driver()
+	}
+	return true
+}
+
+// signs are files that NVIDIA's driver brings; one is enough.
+var signs = []string{"/dev/nvidiactl", "/proc/driver/nvidia/version"}
+
+func driver() bool {
+	for _, path := range signs {
+		if _, err := os.Stat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Open opens the sources of the choice. The duration is how often they should be sampled: asking a host engine costs one request per
+// GPU and field, and it keeps what is not asked for yet.
+func (c Choice) Open(ctx context.Context, o Options) (*gpu.Choice, time.Duration, error) {
+	ladder, beside := c.candidates(o)
+	source, err := gpu.Choose(ctx, ladder, beside...)
+	if err != nil {
+		return nil, 0, err
+	}
+	poll := max(o.Interval, 200*time.Millisecond)
+	if strings.Contains(source.Name(), dcgm.Name) {
+		poll = max(o.Interval, 2*time.Second)
+	} else if strings.Contains(source.Name(), nvml.StatesName) {
+		poll = max(o.Interval, time.Second)
+	}
+	return source, poll, nil
+}
+
+func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
+	logs := gpu.Candidate{Name: Emulated, Open: func(context.Context) (gpu.Source, error) {
+		return source(emulated.Open(emulated.Options{Dir: o.Dir, Since: o.Since, Interval: o.Interval}))
+	}}
+	engine := gpu.Candidate{Name: dcgm.Name, Open: func(ctx context.Context) (gpu.Source, error) {
+		return source(dcgm.Open(ctx, dcgm.Options{Address: c.Address, Embedded: c.Kind == DCGMEmbedded, Interval: max(o.Interval, dcgm.Shortest)}))
+	}}
+	gpm := gpu.Candidate{Name: nvml.GPMName, Open: func(ctx context.Context) (gpu.Source, error) {
+		return source(nvml.OpenGPM(ctx, nvml.Options{Interval: o.Interval}))
+	}}
+	states := gpu.Candidate{Name: nvml.StatesName, Open: func(ctx context.Context) (gpu.Source, error) { return source(nvml.OpenStates(ctx)) }}
+	switch c.Kind {
+	case Emulated:
+		return []gpu.Candidate{logs}, nil
+	case DCGM, DCGMEmbedded:
+		return []gpu.Candidate{engine}, []gpu.Candidate{states}
+	case NVML:
+		return []gpu.Candidate{gpm}, []gpu.Candidate{states}
+	case Auto:
+		if !driver() { // asking would only bring reasons that nobody wants to read
+			return []gpu.Candidate{logs}, nil
+		}
+		return []gpu.Candidate{logs, engine, gpm}, []gpu.Candidate{states}
+	}
+	return nil, nil
+}
+
+// source turns a typed result into a Source: a nil of a type is no nil Source.
+func source[S gpu.Source](s S, err error) (gpu.Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
