@@ -93,6 +93,10 @@ func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
 		j.Void = max(b.Reason, recording.VoidTooFewSteps)
 		return false
 	}
+	if why := k.interrupted(int64(b.Begin), int64(b.End)); why != 0 {
+		j.Void = why
+		return false
+	}
 	steps := float64(b.Steps)
 	j.Steps = max(j.Steps, int(b.Steps))
 	j.Seconds += float64(b.End-b.Begin) / 1e9 / steps
@@ -115,6 +119,27 @@ func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
 		j.Windows++
 	}
 	return true
+}
+
+// interrupted says why the time between begin and end is not all training, 0 if it is. The hook makes such blocks void itself;
+// this is for what it did not see in time, and for recordings of older ones.
+func (k *rank) interrupted(begin, end int64) uint32 {
+	for i := range k.Marks {
+		m := &k.Marks[i]
+		if m.Begin >= end {
+			break
+		}
+		if m.End <= begin {
+			continue
+		}
+		switch m.Code {
+		case recording.MarkCheckpoint:
+			return recording.VoidSaved
+		case recording.MarkValidation:
+			return recording.VoidOtherLoop
+		}
+	}
+	return 0
 }
 
 // exposedIn is the exposed wait in seconds inside a stretch. A few fetches whose device clock was not read, as at the end of a

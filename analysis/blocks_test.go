@@ -167,3 +167,40 @@ func TestStraggler(t *testing.T) {
 		t.Errorf("%s: %s", r.Baseline.Conclusion, r.Baseline.Why)
 	}
 }
+
+// TestWhatIsNoTrainingMakesABlockVoid: time in a save or a validation counts for no leg, and a block that is void for one rank is void
+// for all: the others wait for it.
+func TestWhatIsNoTrainingMakesABlockVoid(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		code       recording.MarkCode
+		begin, end float64
+		want       string
+	}{
+		{"a save inside", recording.MarkCheckpoint, 150, 160, "1 of 2 blocks: a checkpoint was saved inside the block"},
+		{"a save on another thread around it", recording.MarkCheckpoint, 50, 250, "1 of 2 blocks: a checkpoint was saved inside the block"},
+		{"a validation that ends inside", recording.MarkValidation, 50, 101, "1 of 2 blocks: another loop ran inside the block"},
+		{"a save before", recording.MarkCheckpoint, 50, 100, ""},
+		{"a save after", recording.MarkCheckpoint, 200, 290, ""},
+		{"an instant that is no time", recording.MarkCUDA, 150, 150, ""},
+	} {
+		x := newTape(t)
+		ranks := []recording.StreamID{x.rank(10, 0), x.rank(11, 1)}
+		for _, id := range ranks {
+			x.fetch(id, 0, 0, 0, 1, 2)
+			for i, leg := range plan(2) {
+				from := 100 + 1000*float64(i/2) + 200*float64(i%2)
+				x.write(id, recording.Block{Ref: uint16(leg), Begin: at(from), End: at(from + 100), Block: uint32(i + 1), Steps: 10, Fetches: 10}.Encode())
+			}
+		}
+		x.write(ranks[1], recording.Mark{Ref: uint16(test.code), Begin: at(test.begin), End: at(test.end)}.Encode())
+		b := x.run().Baseline
+		got := ""
+		for _, s := range b.Skipped {
+			got += s.Reason
+		}
+		if live := b.Legs["live"].Blocks; got != test.want || live != 2-min(1, len(test.want)) {
+			t.Errorf("%s: %d live blocks, %q; want %q", test.name, live, got, test.want)
+		}
+	}
+}

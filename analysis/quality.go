@@ -139,6 +139,11 @@ func (r *run) warnings() (all []string) {
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, n := range r.job.Nodes {
 		all = append(all, n.Manifest.Warnings...)
+		for i := range n.Notes {
+			for _, g := range n.Notes[i].SaveGuards {
+				warn("a child of a rank on %s was stopped before it could save or delete: %s %s", n.Host, g.Call, g.Target)
+			}
+		}
 		if !n.Clocked && len(r.job.Nodes) > 1 {
 			warn("%s never read its wall clock: it is taken to have begun with the others", n.Host)
 		}

@@ -37,6 +37,7 @@ var voidReasons = map[uint32]string{
 	recording.VoidNeverIdle:   "the workers never became idle",
 	recording.VoidNoBatch:     "there was no batch to replay",
 	recording.VoidOtherLoop:   "another loop ran inside the block",
+	recording.VoidSaved:       "a checkpoint was saved inside the block",
 }
 
 // Reason says why a block does not count.

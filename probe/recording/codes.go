@@ -74,6 +74,7 @@ const (
 	VoidNeverIdle
 	VoidNoBatch
 	VoidOtherLoop
+	VoidSaved
 )
 
 // ProcessRole tells the processes of a job apart.

@@ -3,6 +3,8 @@ package spool
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -89,6 +91,26 @@ func TestSeenFiles(t *testing.T) {
 	}
 	if _, err := ReadSeen(filepath.Join(j.dir, "none")); err == nil {
 		t.Error("a missing folder was read")
+	}
+}
+
+func TestHeldChildren(t *testing.T) {
+	j := newJob(t, Options{})
+	if j.poll(1); len(j.Held()) != 0 {
+		t.Errorf("held: %+v", j.Held())
+	}
+	for name, content := range map[string]string{
+		"held-12": `{"call":"torch.save","target":"a.pt"}`, "held-13": "", "held-014": "{}", "held-x": "{}", "held-15.part": "{}",
+		"held-16": "{" + strings.Repeat(" ", 1<<20) + "}",
+	} {
+		os.WriteFile(filepath.Join(j.dir, name), []byte(content), 0o600)
+	}
+	os.Symlink("/etc/passwd", filepath.Join(j.dir, "held-17"))
+	j.poll(2)
+	j.poll(3)
+	want := []Held{{12, recording.SaveGuardNote{Call: "torch.save", Target: "a.pt"}}, {PID: 13}, {PID: 16}, {PID: 17}}
+	if got := j.Held(); !slices.Equal(got, want) {
+		t.Errorf("held: %+v, want %+v", got, want)
 	}
 }
 

@@ -55,6 +55,7 @@ type Drainer struct {
 	modTime int64            // of the folder at that time
 	waiting int              // rings not followed because of MaxRings
 	counts  Counts
+	held    []Held
 	sinkErr error
 }
 
@@ -136,6 +137,7 @@ func (d *Drainer) discover(now uint64, last bool) error {
 		return fmt.Errorf("watching spool: %w", err)
 	}
 	d.adopt(entries)
+	d.adoptHeld(entries)
 	return nil
 }
 

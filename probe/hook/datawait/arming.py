@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any, Callable, Dict
 
+from . import guardchild
 from .lateimports import LateImports
 from .stream import IN_ITERATOR, configure, core, failed
 
@@ -28,7 +29,7 @@ def _stateful(module: Any) -> None:
     torchhook.patch_stateful(module)
 
 
-def _serialization(module: Any) -> None:
+def _saving(module: Any) -> None:
     from . import saving
 
     saving.patch(module)
@@ -38,7 +39,9 @@ TARGETS: Dict[str, Callable[[Any], None]] = {
     "torch.utils.data.dataloader": _dataloader,
     "torch.optim.optimizer": _optimizer,
     "torchdata.stateful_dataloader.stateful_dataloader": _stateful,
-    "torch.serialization": _serialization,
+    "torch.serialization": _saving,
+    "torch.distributed.checkpoint.state_dict_saver": _saving,
+    "safetensors.torch": _saving,
 }
 
 armed = False
@@ -68,6 +71,7 @@ def _install(explicit: bool) -> bool:
             except OSError:
                 return False
         configure(folder)
+        guardchild.arm(folder)
     if not core.off:
         arm()
     return not core.off

@@ -22,6 +22,7 @@ from .pulls import (
     EPOCH_ENDED,
     NO_BATCH,
     OTHER_LOOP,
+    SAVED,
     SECOND,
     TOO_FEW_STEPS,
     TOO_LARGE,
@@ -31,6 +32,7 @@ from .pulls import (
     workers_of,
 )
 from .replay import ReplayPool
+from .saving import saves
 
 LIVE: Any = object()  # what serve() answers when the batch is to come from the loader itself
 
@@ -92,6 +94,7 @@ class Block:
         self._begin = 0
         self._synchronized = False
         self._validation = 0
+        self._saves = saves.seen()
 
     # What a leg decides.
 
@@ -150,6 +153,7 @@ class Block:
             return
         self.start(step - self._began_at)
         self._validation = self.kit.validation_fetches()
+        self._saves = saves.seen()
         self._synchronized = source.synchronize()
         self.counting, self.first, self.fetches, self.wait = True, step, 0, 0
         self._begin = self.kit.clock()
@@ -175,6 +179,8 @@ class Block:
         end = self.kit.clock()
         if self.kit.validation_fetches() != self._validation:
             raise Void(OTHER_LOOP, "validation ran inside the block")
+        if not saves.quiet(self._saves):
+            raise Void(SAVED)
         return Counted(self._begin, end, self.first, step - self.first, self.fetches, self.wait, timed)
 
 

@@ -20,7 +20,7 @@ import time
 import weakref
 from typing import Any, Callable, Optional
 
-from . import control, layout, legs, stream
+from . import control, guardchild, layout, legs, stream
 from .block import LIVE, Block, Kit
 from .blockrecords import BlockRecords
 from .control import NEVER, BadPage, ControlPage, Plan
@@ -28,6 +28,9 @@ from .layout import CACHED
 from .parking import Parking
 from .pulls import ENDED_EARLY, EPOCH_ENDED, TOO_FEW_STEPS, UNAVAILABLE, LoaderRaised, Source, Void
 from .saveguard import SaveGuard
+from .saving import saves
+
+SAVE_PATIENCE = 60_000_000_000  # ns
 
 Complain = Callable[[int, str, BaseException], None]
 
@@ -46,9 +49,11 @@ class CachedTest:
         self.block = 0
         self._ring = ring
         self._clock = clock
+        self._sleep = sleep
         self._complain = complain
         self._kit = Kit(ring, clock, sleep)
-        self._guard = SaveGuard(self._save_seen, spool_dir)
+        self._spool = spool_dir
+        self._guard = SaveGuard(self._save_seen, spool_dir, self._save_seen_in_child)
         self._page = ControlPage(spool_dir)
         self._words = self._page.words
         self._seen = 0  # generation of the page that was read last
@@ -201,9 +206,16 @@ class CachedTest:
         os.environ["DATAWAIT_TEST"] = "0"  # children this rank has from here on are no ranks
         if planned.leg != control.LIVE and not self._contaminated:
             self._contaminated = True
+            self._await_saves()
+            guardchild.begin(self._spool, self._guard.arm(), self._parking.agent)
             now = self._clock()
             self._ring.mark(layout.TEST_BEGAN, now, now)
-            self._guard.arm()
+
+    def _await_saves(self) -> None:
+        """A save on another thread, begun with a clean model, is let finish: the run's end would cut it off."""
+        deadline = self._clock() + SAVE_PATIENCE
+        while saves.running and self._clock() < deadline:
+            self._sleep(0.01)
 
     def _finish(self, running: Block, step: int, source: Source) -> None:
         counted = running.end(step, source)
@@ -313,6 +325,9 @@ class CachedTest:
         self._park_due = True  # for the training thread, if this is another one
         self._wake = 0
         self._parking.wait_before_save(call, target)
+
+    def _save_seen_in_child(self, call: str, target: str) -> None:
+        guardchild.hold(self._spool, self._parking.agent, call, target)
 
     # --- failing and forking ---------------------------------------------------------------------------------------
 

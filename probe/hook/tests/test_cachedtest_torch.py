@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 import unittest.mock
 
@@ -342,6 +343,23 @@ def test_a_save_before_the_first_cached_block_is_the_users(run):
     ring = run((LIVE, 10, 30), (HOST, 60, 90), body="if step == 40: torch.save(model, 'last.pt')", batches=100)
     assert os.path.getsize(os.path.join(run.folder, "last.pt")) > 0
     assert [b.flags & 1 for b in blocks_of(ring)] == [0, 0]
+
+
+def test_a_block_in_which_the_user_saves_does_not_count(run):
+    """A save within, before and after a live block, and one on another thread that reaches into it."""
+    body = """
+    if step in (20, 55, 100): torch.save(model, 'last.pt')
+    if step == 125:
+        import threading
+        class Slow(io.BytesIO):
+            def write(self, data):
+                time.sleep(0.02)
+                return super().write(data)
+        threading.Thread(target=torch.save, args=(model, Slow()), daemon=True).start()
+    """
+    body = "import io, time\n" + textwrap.dedent(body).strip()
+    ring = run((LIVE, 10, 30), (LIVE, 30, 50), (LIVE, 60, 80), (LIVE, 128, 150), body=body, batches=160)
+    assert [(b.flags & 1, b.reason) for b in blocks_of(ring)] == [(1, 9), (0, 0), (0, 0), (1, 9)]
 
 
 def test_with_the_agent_gone_a_save_ends_the_script(run):

@@ -42,6 +42,12 @@ model = torch.nn.Linear(3, 3)
 
 class Keeper:
     hidden = staticmethod(torch.save)
+
+class Slots:
+    __slots__ = ("out_of_reach",)
+
+slots = Slots()
+slots.out_of_reach = torch.save
 """
 
 
@@ -65,19 +71,24 @@ def test_torch_saves(tmp_path):
     cases = {
         "torch.save(model.state_dict(), 'm.pt')": "torch.save m.pt",
         "torch.save(model.state_dict(), pathlib.Path('m.pt'))": "torch.save m.pt",
-        "torch.save(model.state_dict(), open('opened.pt', 'wb'))": "torch.save opened.pt",
+        "torch.save(model.state_dict(), open('opened.pt', 'wb'))": "open opened.pt",
+        "torch.save(model.state_dict(), open('opened', 'wb'))": "torch.save opened",
+        "torch.save(model.state_dict(), 'm.pt', _use_new_zipfile_serialization=False)": "torch.save m.pt",
         "torch.save(model.state_dict(), io.BytesIO())": "torch.save BytesIO",
         "torch.save(obj=model.state_dict(), f='m.pt')": "torch.save m.pt",
         "bound_early(model.state_dict(), 'm.pt')": "torch.save m.pt",
-        "Keeper.hidden(model.state_dict(), 'm.pt')": "torch.serialization._open_zipfile_writer m.pt",
+        "Keeper.hidden(model.state_dict(), 'm.pt')": "torch.save m.pt",
+        "slots.out_of_reach(model.state_dict(), 'm.pt')": "torch.serialization._open_zipfile_writer m.pt",
         "torch.serialization.save(model, 'm.pt')": "torch.save m.pt",
         "torch.jit.save(torch.jit.script(model), 'm.pt')": "torch.jit.save m.pt",
+        "torch.jit.script(model).save('m.pt')": "RecursiveScriptModule.save m.pt",
+        "torch.package.PackageExporter('m.pt')": "PackageExporter.__init__ m.pt",
     }
     old = tmp_path / "old.pt"
     loads = "assert torch.load(%r)['x'].sum() == 3" % str(old)
     *printed, left = run(tmp_path, *cases, loads, before=TORCH + "torch.save({'x': torch.ones(3)}, %r)" % str(old))
     assert printed == ["STOP " + call for call in cases.values()] + ["WENT THROUGH"]
-    assert left == "LEFT ['opened.pt']" and (tmp_path / "work/opened.pt").stat().st_size == 0
+    assert left == "LEFT ['opened']" and (tmp_path / "work/opened").stat().st_size == 0
 
 
 @needs_torch

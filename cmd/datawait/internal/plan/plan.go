@@ -270,6 +270,8 @@ func voidReason(reason uint32) string {
 		return "there was no batch to replay"
 	case recording.VoidOtherLoop:
 		return "another loop over data ran inside it"
+	case recording.VoidSaved:
+		return "a checkpoint was saved inside it"
 	}
 	return "the hook gave no reason this version knows"
 }

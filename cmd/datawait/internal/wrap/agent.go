@@ -28,6 +28,8 @@ type agent struct {
 	gpu     *gpuWatch
 	said    map[string]bool // sentences told once
 
+	heldTold int // children held before a save that the recording knows
+
 	shown   uint64                  // ns, when progress was shown last
 	flushAt uint64                  // ns, when the recording is written next
 	began   uint64                  // CLOCK_MONOTONIC at the start of the command

@@ -44,8 +44,9 @@ type verdict struct {
 	why  string // a sentence, "" when the plan was simply done
 }
 
-// step looks at the ranks and acts. now is CLOCK_MONOTONIC, elapsed the time since the command was started.
-func (c *conductor) step(now uint64, elapsed time.Duration, live []spool.Process) (verdict, error) {
+// step looks at the ranks and acts. now is CLOCK_MONOTONIC, elapsed the time since the command was started, held whether a
+// child of a rank waits before a save.
+func (c *conductor) step(now uint64, elapsed time.Duration, live []spool.Process, held bool) (verdict, error) {
 	for _, b := range c.tap.takeBlocks() {
 		c.planner.Finished(b)
 	}
@@ -54,7 +55,7 @@ func (c *conductor) step(now uint64, elapsed time.Duration, live []spool.Process
 	if err := c.write(len(live)); err != nil {
 		return verdict{}, err
 	}
-	return c.verdict(now, live), nil
+	return c.verdict(now, live, held), nil
 }
 
 // training returns the processes that train, or none before all ranks of the job do.
@@ -157,10 +158,11 @@ func (c *conductor) write(ranks int) error {
 	return nil
 }
 
-// verdict tells whether the run may be ended: all ranks are parked, or some are and the others make no step any more.
-// Without a cached block nothing guards a checkpoint that is being written, so then only a parked rank ends a run.
-func (c *conductor) verdict(now uint64, live []spool.Process) verdict {
-	training, parked, saving := 0, 0, false
+// verdict tells whether the run may be ended: all ranks are parked, or some are and the others make no step any more; or
+// one is about to save and all are guarded. Without a cached block nothing guards a checkpoint that is being written, so
+// then only a parked rank ends a run.
+func (c *conductor) verdict(now uint64, live []spool.Process, saving bool) verdict {
+	training, parked := 0, 0
 	for _, p := range live {
 		if p.Training >= 0 {
 			training++
@@ -176,6 +178,8 @@ func (c *conductor) verdict(now uint64, live []spool.Process) verdict {
 		why = "the script was about to save or delete files, and the run was ended before that: it had trained on repeated batches"
 	}
 	switch {
+	case saving && c.guarded(live):
+		return verdict{true, why}
 	case parked > 0 && (parked >= training || still > patience):
 		return verdict{true, why}
 	case c.decision.Now && c.guarded(live) && still > patience:
@@ -192,20 +196,29 @@ func (c *conductor) until(budget time.Duration) string {
 	return fmt.Sprintf(" and ended after %v", budget)
 }
 
-// guarded reports whether a cached block has begun in every rank: from then on no rank saves or deletes anything.
+// guarded reports whether the save-guard is armed in every rank: from then on none saves or deletes anything.
 func (c *conductor) guarded(live []spool.Process) bool {
-	for _, b := range c.decision.Blocks {
-		if b.Leg == recording.LegLive {
+	ranks := 0
+	for _, p := range live {
+		if !trains(p, live) {
 			continue
 		}
-		for _, p := range live {
-			if p.Step < b.First {
-				return false
-			}
+		if !c.tap.guarded[p.Stream] {
+			return false
 		}
-		return len(live) > 0
+		ranks++
 	}
-	return false
+	return ranks > 0
+}
+
+// trains reports whether a process is a rank, and no child of one that has a loader of its own.
+func trains(p spool.Process, live []spool.Process) bool {
+	for _, other := range live {
+		if other.PID == p.Declaration.PPID {
+			return false
+		}
+	}
+	return p.Training >= 0
 }
 
 // progressWatch tells for how long no rank has made a step.

@@ -63,7 +63,7 @@ func play(t *testing.T, c *conductor, p *pages, pids []int, world int, length ti
 			}
 			live = append(live, r)
 		}
-		v, err := c.step(uint64(at)+1, at, live)
+		v, err := c.step(uint64(at)+1, at, live, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRanksThatFetchNothingRuleATestOut(t *testing.T) {
 					live[i].Training, live[i].Fetches, live[i].Totals = -1, 0, recording.Totals{}
 				}
 			}
-			if v, err := c.step(uint64(at), at, live); err != nil || v.over {
+			if v, err := c.step(uint64(at), at, live, false); err != nil || v.over {
 				t.Fatalf("%d fed: %+v, %v", fed, v, err)
 			}
 		}
@@ -150,16 +150,52 @@ func TestASaveEndsTheRun(t *testing.T) {
 	c, _ := testConductor(t, time.Minute)
 	r := process(1, 50, 0)
 	r.Parked = recording.ParkedBySave
-	v, err := c.step(1, time.Second, []spool.Process{r})
+	v, err := c.step(1, time.Second, []spool.Process{r}, false)
 	if err != nil || !v.over || !strings.Contains(v.why, "about to save") {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestASaveOfOneRankEndsTheOthersWhenAllAreGuarded(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		guarded []recording.StreamID
+		parked  recording.ParkState
+		held    bool
+		over    bool
+	}{
+		{"a rank saves, the other waits for it in a collective", []recording.StreamID{1, 2}, recording.ParkedBySave, false, true},
+		{"the other has not come to the first cached block and may still save", []recording.StreamID{1}, recording.ParkedBySave, false, false},
+		{"a child of a rank saves", []recording.StreamID{1, 2}, recording.NotParked, true, true},
+		{"a child saves and a rank is not guarded", []recording.StreamID{2}, recording.NotParked, true, false},
+		{"nobody saves", []recording.StreamID{1, 2}, recording.NotParked, false, false},
+	} {
+		c, _ := testConductor(t, time.Minute)
+		for range 3 {
+			if _, err := c.tap.Declare(recording.Declaration{Producer: recording.ProducerMain}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range test.guarded {
+			mark := recording.Mark{Ref: uint16(recording.MarkTestBegan)}.Encode()
+			if err := c.tap.Records(id, []recording.Record{mark}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		saver, other, child := process(1, 50, 2), process(2, 50, 2), process(3, 5, 2)
+		saver.Parked = test.parked
+		child.Declaration.PPID = 1 // it has a loader of its own, and is no rank
+		v, err := c.step(1, time.Second, []spool.Process{saver, other, child}, test.held)
+		if err != nil || v.over != test.over || v.over != (v.why != "") {
+			t.Errorf("%s: %+v, %v", test.name, v, err)
+		}
 	}
 }
 
 func TestNothingUnguardedIsEnded(t *testing.T) {
 	c, p := testConductor(t, 5*time.Second)
 	for at := time.Second; at < time.Minute; at += time.Second {
-		v, err := c.step(uint64(at), at, []spool.Process{process(1, 2, 0)}) // two steps, then a long validation
+		v, err := c.step(uint64(at), at, []spool.Process{process(1, 2, 0)}, false) // two steps, then a long validation
 		if err != nil || v.over {
 			t.Fatalf("after %v: %+v, %v", at, v, err)
 		}

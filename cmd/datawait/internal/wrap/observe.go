@@ -37,7 +37,12 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 	if a.test == nil {
 		return err
 	}
-	v, terr := a.test.step(now, elapsed, live)
+	held := a.drainer.Held()
+	for _, h := range held[a.heldTold:] {
+		_ = a.own.Note(h.Note) // the tap keeps the error
+	}
+	a.heldTold = len(held)
+	v, terr := a.test.step(now, elapsed, live, len(held) > 0)
 	a.tellPlan(now)
 	if v.over {
 		a.finished(v.why)

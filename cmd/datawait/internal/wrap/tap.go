@@ -15,12 +15,13 @@ type tap struct {
 	recording.Sink
 	blocks    []recording.Block // since they were last taken
 	loaders   map[loaderKey]recording.Iterator
-	processes []host.Known // of the job, with a ring
-	forgetAt  int          // how many of them make it worth looking for ended ones
-	sm        float64      // activity in the newest window, negative = not known
-	memory    uint64       // bytes available, unknown = all bits set
-	limit     uint64       // bytes the job may use, unknown or none = all bits set
-	err       error        // the first error of the recording
+	guarded   map[recording.StreamID]bool // training processes in which the cached-data test began, and the save-guard is armed
+	processes []host.Known                // of the job, with a ring
+	forgetAt  int                         // how many of them make it worth looking for ended ones
+	sm        float64                     // activity in the newest window, negative = not known
+	memory    uint64                      // bytes available, unknown = all bits set
+	limit     uint64                      // bytes the job may use, unknown or none = all bits set
+	err       error                       // the first error of the recording
 }
 
 type loaderKey struct {
@@ -29,7 +30,7 @@ type loaderKey struct {
 }
 
 func newTap(s recording.Sink) *tap {
-	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, sm: -1,
+	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, guarded: map[recording.StreamID]bool{}, sm: -1,
 		memory: recording.Unknown64, limit: recording.Unknown64}
 }
 
@@ -39,6 +40,10 @@ func (t *tap) Records(id recording.StreamID, records []recording.Record) error {
 		switch r := &records[i]; r.Kind() {
 		case recording.KindBlock:
 			t.blocks = append(t.blocks, r.Block())
+		case recording.KindMark:
+			if recording.MarkCode(r.Ref()) == recording.MarkTestBegan {
+				t.guarded[id] = true
+			}
 		case recording.KindIterator:
 			t.loaders[loaderKey{id, r.Ref()}] = r.Iterator()
 		case recording.KindGPU:
