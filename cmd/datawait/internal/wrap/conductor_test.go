@@ -136,7 +136,7 @@ func TestATestThatAnotherAgentBeganIsNotBegunAgain(t *testing.T) {
 	r := process(1, 50, 0)
 	r.Block = 3
 	for at := time.Second; at < 10*time.Second; at += time.Second {
-		if v, err := c.step(uint64(at), at, []spool.Process{r}); err != nil || v.over {
+		if v, err := c.step(uint64(at), at, []spool.Process{r}, false); err != nil || v.over {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		r.Step += 20
