@@ -1,6 +1,6 @@
 package analysis
 
-import "sync"
+import "github.com/datawait/datawait/analysis/internal/together"
 
 // atOnce bounds what is under way at a time, and so the memory that passes need beside what they keep.
 const atOnce = 8
@@ -16,23 +16,4 @@ func (r *run) eachDevice(do func(*device)) {
 	parallel(len(r.devices), func(i int) { do(r.devices[i]) })
 }
 
-func parallel(n int, do func(int)) {
-	if n == 1 {
-		do(0)
-		return
-	}
-	next := make(chan int)
-	var done sync.WaitGroup
-	for range min(n, atOnce) {
-		done.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	done.Wait()
-}
+func parallel(n int, do func(int)) { together.Do(n, atOnce, do) }

@@ -21,10 +21,10 @@ func (r *run) quality() {
 }
 
 func (r *run) damage(q *Quality) {
-	d := r.job.Damage
+	d := r.job.Reading.Damage
 	q.Damage = DamageReport{BadFiles: d.BadFiles, TornTails: int(d.TornTails), BadFrames: int(d.BadFrames + d.UnknownFrames),
 		Undeclared: d.Undeclared, LostNotes: d.BadNotes + d.DroppedNotes, UnknownKinds: d.UnknownKinds, Torn: d.Torn, Lost: d.Lost,
-		Contradicted: uint64(r.job.Bad)}
+		Contradicted: uint64(r.job.Reading.Bad)}
 	for _, n := range r.job.Nodes {
 		if n.Manifest.Format != "" && !n.Manifest.EndedAt.IsKnown() {
 			q.Damage.Unfinished = true
@@ -33,7 +33,7 @@ func (r *run) damage(q *Quality) {
 }
 
 func (r *run) hook(q *Quality) {
-	q.Hook = HookQuality{Records: r.job.Records, Dropped: r.job.Damage.Lost + r.job.Damage.Torn, Errors: []string{},
+	q.Hook = HookQuality{Records: r.job.Reading.Records, Dropped: r.job.Reading.Damage.Lost + r.job.Reading.Damage.Torn, Errors: []string{},
 		AddedSeconds: r.hookCost()}
 	seen := map[string]bool{}
 	for _, k := range append(append([]*load.Rank{}, r.job.Ranks...), r.job.Others...) {
@@ -148,17 +148,17 @@ func (r *run) warnings() (all []string) {
 			warn("%s never read its wall clock: it is taken to have begun with the others", n.Host)
 		}
 	}
-	if lost := r.job.Damage.Lost + r.job.Damage.Torn; lost > 0 {
+	if lost := r.job.Reading.Damage.Lost + r.job.Reading.Damage.Torn; lost > 0 {
 		warn("%d records of the hook were overwritten before they were read: steps are missing, totals are not", lost)
 	}
-	if d := r.job.Damage; d.TornTails+d.BadFrames+d.UnknownFrames+d.Undeclared+d.BadFiles > 0 {
+	if d := r.job.Reading.Damage; d.TornTails+d.BadFrames+d.UnknownFrames+d.Undeclared+d.BadFiles > 0 {
 		warn("the recording is damaged, and what could not be read is missing: %v", d)
 	}
-	if r.job.Bad > 0 {
-		warn("%d records contradict themselves and were left out", r.job.Bad)
+	if r.job.Reading.Bad > 0 {
+		warn("%d records contradict themselves and were left out", r.job.Reading.Bad)
 	}
-	if r.job.Orphans > 0 {
-		warn("%d batches were built by workers that no loader claims", r.job.Orphans)
+	if r.job.Reading.Orphans > 0 {
+		warn("%d batches were built by workers that no loader claims", r.job.Reading.Orphans)
 	}
 	for _, k := range r.ranked {
 		if k.device != nil && k.joined == stat.GradeC {

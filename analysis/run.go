@@ -25,9 +25,16 @@ func Run(nodes []recording.Reader, o Options) (*Result, error) {
 	if len(nodes) == 0 {
 		return nil, ErrNothing
 	}
-	job, err := load.Load(nodes)
+	job, err := load.Survey(nodes)
 	if err != nil {
 		return nil, err
+	}
+	for _, k := range job.Ranks {
+		reading, err := k.Load(&load.Room{})
+		if err != nil {
+			return nil, err
+		}
+		job.Reading.Add(reading)
 	}
 	r := &run{job: job, options: o, out: &Result{Schema: Schema, Version: o.Version, Nodes: []string{}, Ranks: []Rank{}, Loaders: []Loader{}, GPUs: []GPU{},
 		Step: Step{Anatomy: []Part{}}}}

@@ -9,18 +9,33 @@ import (
 
 // agentFold takes the records of the agent of a node.
 type agentFold struct {
+	source
 	node *Node
 	gpus map[uint16]*GPU // by the stream's own number
-	bad  *uint64
+	bad  uint64
 }
 
-func newAgentFold(node *Node, s *recording.Stream, bad *uint64) *agentFold {
-	a := &agentFold{node: node, gpus: map[uint16]*GPU{}, bad: bad}
+func newAgentFold(node *Node, s *recording.Stream, from source) agentFold {
+	a := agentFold{source: from, node: node, gpus: map[uint16]*GPU{}}
 	for _, note := range s.Notes.GPUs {
 		a.gpus[note.GPU] = node.gpu(note)
 	}
 	node.Notes = append(node.Notes, s.Notes)
 	return a
+}
+
+// fold reads the agents of a node, one after another.
+func fold(agents []agentFold) (all Reading, err error) {
+	for i := range agents {
+		a := &agents[i]
+		reading, err := a.read(a.take)
+		if err != nil {
+			return all, err
+		}
+		reading.Bad = a.bad
+		all.Add(reading)
+	}
+	return all, nil
 }
 
 // gpu returns the node's device of that UUID: two agents, one after the other, saw the same one.
@@ -68,7 +83,7 @@ func (a *agentFold) take(records []recording.Record) {
 			ok = a.add(byRef(a.node.Usage.Sources, v.Ref, sourceFields), v.Begin, v.End, seconds(v.Lateness), reading32(v.Samples), reading32(v.Errors), v.CPU, reading(v.RSS))
 		}
 		if !ok {
-			*a.bad++
+			a.bad++
 		}
 	}
 }

@@ -1,17 +1,13 @@
 package load
 
-import (
-	"slices"
-
-	"github.com/datawait/datawait/probe/recording"
-)
+import "slices"
 
 // clocks finds how far the node's monotonic clock is from wall-clock time: the middle of all its pairs. Wall clocks are
 // stepped and slewed, so Drift says how far the pairs disagree.
-func (n *Node) clocks(streams []recording.Stream) {
+func (n *Node) clocks() {
 	var shifts []int64
-	for i := range streams {
-		for _, c := range streams[i].Notes.Clocks {
+	for i := range n.streams {
+		for _, c := range n.streams[i].Notes.Clocks {
 			m, ok := at(c.Monotonic)
 			if ok && c.Realtime < 1<<62 {
 				shifts = append(shifts, int64(c.Realtime)-m)

@@ -1,10 +1,13 @@
-// Package load folds recordings into what the analysis reads: one [Job] with a timeline per training process, the batches its
-// workers built, and the counter windows of every GPU and host.
+// Package load folds recordings into what the analysis reads: one [Job] with the counter windows of every GPU and host, and
+// per training process a timeline, and the batches its workers built.
+//
+// A long job is more than memory should hold. So [Survey] goes through all of it and keeps what is rare, and what training processes
+// did step by step is read by [Rank.Load], for as many of them at a time as the caller likes, until [Rank.Unload].
 //
 // It decides which process is a rank, which worker built for which loader and which records cannot be true. It draws no
 // conclusion from any of them. Times stay nanoseconds of their node's monotonic clock; [Node.Shift] leads to a common one.
 // Records that contradict themselves (an end before its begin, a time no clock can show) are left out and counted in
-// [Job.Bad]: a recording may begin and end in the middle of everything, and may be damaged or hostile.
+// [Reading]: a recording may begin and end in the middle of everything, and may be damaged or hostile.
 //
 // Read [Job] and [Rank] first.
 package load
@@ -25,10 +28,23 @@ type Job struct {
 	Nodes   []*Node
 	Ranks   []*Rank // by number, then restart, then begin
 	Others  []*Rank // main processes that are no rank: children of a rank which inherited its environment
+	Reading Reading // of the survey; that of every Rank.Load comes to it
+}
+
+// Reading is what reading came to.
+type Reading struct {
 	Damage  recording.Damage
-	Records uint64 // read, of any kind
+	Records uint64 // of any kind
 	Bad     uint64 // left out because they contradict themselves
 	Orphans uint64 // batches of workers that no loader claims
+}
+
+// Add adds what another reading came to.
+func (r *Reading) Add(o Reading) {
+	r.Damage = r.Damage.Add(o.Damage)
+	r.Records += o.Records
+	r.Bad += o.Bad
+	r.Orphans += o.Orphans
 }
 
 // Node is one host's part of the recording.
@@ -44,6 +60,8 @@ type Node struct {
 	GPUs     []*GPU
 	Usage    Host
 	Notes    []recording.Notes // of its agent streams
+
+	streams []recording.Stream
 }
 
 // GPU is one device of a node and its counter windows, ordered and disjoint.
@@ -63,33 +81,41 @@ type Window struct {
 
 // Rank is one training process.
 type Rank struct {
-	Node         *Node
-	Declaration  recording.Declaration
-	Number       int // declared, else by order of appearance
-	Begin, End   int64
-	Fetches      []Fetch // ordered by Enter
-	Steps        []Step  // ordered by End; those of the training thread and of the optimizer that is counted
-	Iterators    []Iterator
-	Marks        []Mark
-	Blocks       []recording.Block
+	Node        *Node
+	Declaration recording.Declaration
+	Number      int // declared, else by order of appearance
+	Begin, End  int64
+	Iterators   []Iterator
+	Marks       []Mark
+	Blocks      []recording.Block
+	Notes       recording.Notes
+	Parked      bool   // it waited to be ended
+	Finished    bool   // it ended by itself, normally
+	Replaced    bool   // its process went on as another program (execve), which is the next rank of this number
+	TestBegan   int64  // first sign of the cached-data test; Unknown if there was none
+	Lost        uint64 // records overwritten before they were read
+	Gaps        []Gap  // where records are missing, in order
+
+	// Known once it was loaded.
 	Loaders      []*Loader // ordered by ID
-	Notes        recording.Notes
-	Exposures    int   // device-clock records that found their fetch
-	Emulated     bool  // its device clock is the emulated one
-	Parked       bool  // it waited to be ended
-	Finished     bool  // it ended by itself, normally
-	Replaced     bool  // its process went on as another program (execve), which is the next rank of this number
-	TestBegan    int64 // first sign of the cached-data test; Unknown if there was none
-	FetchCPU     int64 // Σ thread CPU inside next(), over the FetchClocked fetches that know it
+	Exposures    int       // device-clock records that found their fetch
+	Emulated     bool      // its device clock is the emulated one
+	FetchCPU     int64     // Σ thread CPU inside next(), over the FetchClocked fetches that know it
 	FetchClocked int
-	Lost         uint64 // records overwritten before they were read
-	Gaps         []Gap  // where records are missing, in order
+
+	// Known until it is unloaded.
+	Fetches []Fetch // ordered by Enter
+	Steps   []Step  // ordered by End; those of the training thread and of the optimizer that is counted
+
+	sources []source // its streams
+	fetches int      // surveyed
+	steps   int      // surveyed, of any thread
+	claims  []recording.Worker
+	solos   []recording.Solo
+	workers []*workerStream // that built for it
 
 	byID    map[uint16]*Loader
-	workers []recording.Worker
-	solos   []recording.Solo
 	cursor  int   // where the last device-clock record found its fetch
-	first   int   // rank order of appearance
 	threads tally // fetches per thread
 }
 
@@ -163,6 +189,8 @@ type Loader struct {
 	Fetches int // delivered to training or validation, as recorded
 
 	Iterators []int // which of the rank's iterators are its own
+
+	workers int
 }
 
 // Builds is what one process built for one loader.
@@ -171,9 +199,9 @@ type Builds struct {
 	Worker  int  // 0 … W−1; −1 where it has no number
 	Own     bool // the training process built them itself
 	Epoch   uint32
-	Threads int // it may use; 0 = unknown
-	Batches []Batch
-	Costs   Series // fields Cost…, one weight per batch
+	Threads int     // it may use; 0 = unknown
+	Batches []Batch // until the rank is unloaded
+	Costs   Series  // fields Cost…, one weight per batch
 
 	built uint32 // seq of the fetch whose costs were opened last, without workers
 }
@@ -209,7 +237,9 @@ var nan = float32(math.NaN())
 
 // Workers returns how many processes were seen to build for the loader beside training: by their number, for those made anew every
 // epoch have it again, else how many of them were at work at one time.
-func (l *Loader) Workers() int {
+func (l *Loader) Workers() int { return l.workers }
+
+func (l *Loader) countWorkers() {
 	numbers := map[int]bool{}
 	var changes []change
 	for _, b := range l.Builds {
@@ -222,7 +252,7 @@ func (l *Loader) Workers() int {
 			changes = append(changes, change{first, 1}, change{last, -1})
 		}
 	}
-	return len(numbers) + most(changes)
+	l.workers = len(numbers) + most(changes)
 }
 
 // span returns when a process began to build and when it was done.

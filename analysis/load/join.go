@@ -24,55 +24,30 @@ func (r *Rank) loader(id uint16) *Loader {
 	return l
 }
 
-// joinWorkers gives every worker stream to the loader it built for.
-func (l *loading) joinWorkers() {
+// joinWorkers finds the rank that every worker built for.
+func (s *survey) joinWorkers() {
 	claims := map[process][]claim{}
-	for _, r := range l.job.Others {
-		r.joinNotes()
-		l.joinThreads(r)
-		for _, rec := range r.workers {
+	for _, r := range s.mains {
+		for _, rec := range r.claims {
 			if t, ok := at(rec.T); ok {
 				key := process{r.Node, int(rec.PID)}
 				claims[key] = append(claims[key], claim{r, rec, t})
 			}
 		}
 	}
-	for _, w := range l.workers {
-		if len(w.builds.Batches) == 0 {
+	for _, w := range s.workers {
+		if w.first == Unknown {
 			continue
 		}
-		loader, epoch := l.owner(w, claims[process{w.node, w.declaration.PID}])
-		if loader == nil {
-			l.job.Orphans += uint64(len(w.builds.Batches))
-			continue
+		w.claim = latestClaim(claims[process{w.node, w.declaration.PID}], w.first)
+		if w.claim != nil {
+			w.owner = w.claim.rank
+		} else {
+			w.owner = s.parent(w)
 		}
-		w.builds.Epoch = epoch
-		for i := range w.builds.Batches {
-			w.builds.Batches[i].Epoch += epoch
+		if w.owner != nil {
+			w.owner.workers = append(w.owner.workers, w)
 		}
-		loader.Builds = append(loader.Builds, w.builds)
-	}
-	for _, r := range l.job.Others {
-		slices.SortFunc(r.Loaders, func(a, b *Loader) int { return cmp.Compare(a.ID, b.ID) })
-	}
-}
-
-// joinThreads gives the batches that threads of a training process built to the loader it watches.
-func (l *loading) joinThreads(r *Rank) {
-	nobody := r.byID[recording.Unknown16]
-	if nobody == nil || nobody.Fetches > 0 {
-		return
-	}
-	delete(r.byID, recording.Unknown16)
-	r.Loaders = slices.DeleteFunc(r.Loaders, func(l *Loader) bool { return l == nobody })
-	watched := r.watched()
-	for _, b := range nobody.Builds {
-		if watched == nil {
-			l.job.Orphans += uint64(len(b.Batches))
-			continue
-		}
-		b.Own = false // the training thread does not wait while another builds
-		watched.Builds = append(watched.Builds, b)
 	}
 }
 
@@ -89,38 +64,23 @@ type claim struct {
 	t    int64
 }
 
-// owner finds the loader of a worker: that of the last claim made before its first batch, for pids come again. Builders outside
-// PyTorch are claimed by nobody; their declaration names the parent, and their batches the loader.
-func (l *loading) owner(w *workerStream, claims []claim) (*Loader, uint32) {
-	first := w.builds.Batches[0].Begin
-	var best *claim
+// latestClaim returns the last claim made before a worker's first batch, for pids come again; nil without any. Builders outside
+// PyTorch are claimed by nobody.
+func latestClaim(claims []claim, first int64) (best *claim) {
 	for i := range claims {
 		c := &claims[i]
 		if best == nil || c.t <= first && (best.t > first || c.t >= best.t) {
 			best = c
 		}
 	}
-	if best != nil {
-		if best.rec.Worker < 1<<16 {
-			w.builds.Worker = int(best.rec.Worker)
-		}
-		return best.rank.loader(best.rec.Ref), best.rec.Epoch
-	}
-	parent := l.parent(w)
-	if parent == nil {
-		return nil, 0
-	}
-	if w.loader != recording.Unknown16 {
-		return parent.loader(w.loader), 0
-	}
-	return parent.watched(), 0
+	return best
 }
 
 // parent finds the rank whose pid a builder names: of the programs that process was in turn, the last that began before the
 // builder.
-func (l *loading) parent(w *workerStream) (best *Rank) {
+func (s *survey) parent(w *workerStream) (best *Rank) {
 	before := func(r *Rank) bool { return r.Declaration.Opened <= w.declaration.Opened }
-	for _, r := range l.job.Others {
+	for _, r := range s.mains {
 		if r.Node != w.node || r.Declaration.PID != w.declaration.Parent || w.declaration.Parent == 0 {
 			continue
 		}
@@ -129,19 +89,70 @@ func (l *loading) parent(w *workerStream) (best *Rank) {
 		}
 	}
 	if best == nil {
-		return l.self(w)
+		return s.self(w)
 	}
 	return best
 }
 
 // self finds the rank that a builder became: a process whose threads built before it first fetched.
-func (l *loading) self(w *workerStream) *Rank {
-	for _, r := range l.job.Others {
+func (s *survey) self(w *workerStream) *Rank {
+	for _, r := range s.mains {
 		if r.Node == w.node && r.Declaration.PID == w.declaration.PID && r.Declaration.StartTicks == w.declaration.StartTicks {
 			return r
 		}
 	}
 	return nil
+}
+
+// join gives what a worker built to the loader that claimed it, else to the one its batches name, else to the only watched one. It
+// returns how many batches belong to none.
+func (r *Rank) join(w *workerStream) (orphans uint64) {
+	b := w.builds
+	if len(b.Batches) == 0 {
+		return 0
+	}
+	var l *Loader
+	switch {
+	case w.claim != nil:
+		l = r.loader(w.claim.rec.Ref)
+		if n := w.claim.rec.Worker; n < 1<<16 {
+			b.Worker = int(n)
+		}
+		b.Epoch = w.claim.rec.Epoch
+		for i := range b.Batches {
+			b.Batches[i].Epoch += b.Epoch
+		}
+	case w.loader != recording.Unknown16:
+		l = r.loader(w.loader)
+	default:
+		l = r.watched()
+	}
+	if l == nil {
+		return uint64(len(b.Batches))
+	}
+	l.Builds = append(l.Builds, b)
+	return 0
+}
+
+// joinThreads gives the batches that threads of a training process built to the loader it watches, and returns how many belong to
+// none.
+func (r *Rank) joinThreads() (orphans uint64) {
+	nobody := r.byID[recording.Unknown16]
+	if nobody == nil || nobody.Fetches > 0 {
+		return 0
+	}
+	delete(r.byID, recording.Unknown16)
+	r.Loaders = slices.DeleteFunc(r.Loaders, func(l *Loader) bool { return l == nobody })
+	watched := r.watched()
+	for _, b := range nobody.Builds {
+		if watched == nil {
+			orphans += uint64(len(b.Batches))
+			continue
+		}
+		b.Own = false // the training thread does not wait while another builds
+		watched.Builds = append(watched.Builds, b)
+	}
+	return orphans
 }
 
 // watched returns the rank's only loader that is not PyTorch's.

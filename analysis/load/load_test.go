@@ -34,9 +34,20 @@ func (x tape) worker(pid, parent int) recording.StreamID {
 
 func (x tape) load() *Job {
 	x.t.Helper()
-	j, err := Load([]recording.Reader{x})
+	return whole(x.t, x)
+}
+
+// whole surveys a job and loads all its ranks.
+func whole(t *testing.T, nodes ...recording.Reader) *Job {
+	t.Helper()
+	j, err := Survey(nodes)
+	for i := 0; err == nil && i < len(j.Ranks); i++ {
+		var reading Reading
+		reading, err = j.Ranks[i].Load(&Room{})
+		j.Reading.Add(reading)
+	}
 	if err != nil {
-		x.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return j
 }
@@ -76,8 +87,8 @@ func TestWorkers(t *testing.T) {
 	if b := r.Loaders[1].Builds; len(b) != 1 || b[0].Worker != 2 {
 		t.Errorf("builds of loader 5: %+v", b)
 	}
-	if j.Orphans != 1 {
-		t.Errorf("%d orphans", j.Orphans)
+	if j.Reading.Orphans != 1 {
+		t.Errorf("%d orphans", j.Reading.Orphans)
 	}
 }
 
@@ -133,8 +144,8 @@ func TestBuilderThreads(t *testing.T) {
 				t.Errorf("%s: the training thread is said to build", kind)
 			}
 		}
-		if want := map[string]int{"watch": 2}[kind]; built != want || j.Orphans != uint64(2-want) {
-			t.Errorf("%s: %d batches of the loader and %d of nobody", kind, built, j.Orphans)
+		if want := map[string]int{"watch": 2}[kind]; built != want || j.Reading.Orphans != uint64(2-want) {
+			t.Errorf("%s: %d batches of the loader and %d of nobody", kind, built, j.Reading.Orphans)
 		}
 	}
 }
@@ -249,8 +260,8 @@ func TestExposed(t *testing.T) {
 			t.Errorf("fetch %d: idle %d, want %d", i, got, want)
 		}
 	}
-	if r.Exposures != 5 || j.Bad != 1 {
-		t.Errorf("%d exposures, %d bad", r.Exposures, j.Bad)
+	if r.Exposures != 5 || j.Reading.Bad != 1 {
+		t.Errorf("%d exposures, %d bad", r.Exposures, j.Reading.Bad)
 	}
 }
 
@@ -294,10 +305,7 @@ func TestClocks(t *testing.T) {
 		x.AddNote(id, recording.ClockNote{Monotonic: 1e9 + offset, Realtime: 1.7e18})
 		x.AddNote(id, recording.ClockNote{Monotonic: 2e9 + offset, Realtime: 1.7e18 + 1e9 + 500})
 	}
-	j, err := Load([]recording.Reader{a, b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := whole(t, a, b)
 	if d := j.Nodes[0].Begin + j.Nodes[0].Shift - j.Nodes[1].Begin - j.Nodes[1].Shift; d != 0 {
 		t.Errorf("the nodes begin %d ns apart", d)
 	}

@@ -7,17 +7,12 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-func newRank(node *Node, d recording.Declaration, first int) *Rank {
-	return &Rank{Node: node, Declaration: d, first: first, Begin: Unknown, End: Unknown, TestBegan: Unknown}
-}
-
-// mainFold takes the records of a training process.
+// mainFold takes the records of one stream of a training process, those that its survey kept apart.
 type mainFold struct {
 	rank   *Rank
-	bad    *uint64
+	room   *Room
+	bad    uint64
 	builds map[uint16]*Builds // by loader: what the process built itself
-	next   uint32             // seq that comes next; 0 = none came yet
-	lost   int64              // when the records that are missing here began to be; Unknown if none are
 }
 
 // take is the hot loop of a report: a day of sixteen ranks is fifty million records.
@@ -25,10 +20,6 @@ func (m *mainFold) take(records []recording.Record) {
 	for i := range records {
 		rec := &records[i]
 		ok := true
-		if rec.Seq() != m.next {
-			m.skipped(rec.Seq())
-		}
-		m.next = rec.Seq() + 1
 		switch rec.Kind() {
 		case recording.KindFetch:
 			ok = m.rank.fetch(rec)
@@ -36,16 +27,6 @@ func (m *mainFold) take(records []recording.Record) {
 			ok = m.rank.step(rec)
 		case recording.KindExposed:
 			ok = m.rank.exposed(rec)
-		case recording.KindIterator:
-			ok = m.rank.iterator(rec)
-		case recording.KindMark:
-			ok = m.rank.mark(rec)
-		case recording.KindBlock:
-			ok = m.rank.block(rec)
-		case recording.KindSolo:
-			m.rank.solos = append(m.rank.solos, rec.Solo())
-		case recording.KindWorker:
-			m.rank.workers = append(m.rank.workers, rec.Worker())
 		case recording.KindBatch:
 			ok = m.batch(rec)
 		case recording.KindCost:
@@ -54,23 +35,8 @@ func (m *mainFold) take(records []recording.Record) {
 			m.own(rec.Ref()).io(rec)
 		}
 		if !ok {
-			*m.bad++
+			m.bad++
 		}
-		if m.lost != Unknown && m.rank.End > m.lost {
-			m.rank.Gaps = append(m.rank.Gaps, Gap{m.lost, m.rank.End})
-			m.lost = Unknown
-		}
-	}
-}
-
-// skipped notes that records are missing before this one: the ring was overrun, or what was read of it was torn. A stream that
-// comes a second time, or begins anew, misses nothing.
-func (m *mainFold) skipped(seq uint32) {
-	if behind := int32(seq - m.next); behind < 0 || m.next == 0 && seq <= 1 {
-		return
-	}
-	if m.lost == Unknown {
-		m.lost = max(m.rank.End, 0)
 	}
 }
 
@@ -86,12 +52,8 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 	}
 	r.Fetches = append(roomy(r.Fetches), Fetch{Enter: enter, Exit: exit, Idle: Unknown, Seq: rec.Seq(), Batch: f.Batch, Epoch: f.Epoch,
 		Loader: f.Ref, Block: uint8(min(f.Block, 255)), Flags: f.Flags})
-	r.seen(enter, exit)
 	if f.Flags&recording.FetchOffThread == 0 {
 		r.threads.count(f.Thread)
-	}
-	if f.Flags&recording.FetchCached != 0 {
-		r.test(enter)
 	}
 	return true
 }
@@ -103,60 +65,7 @@ func (r *Rank) step(rec *recording.Record) bool {
 		return false
 	}
 	r.Steps = append(roomy(r.Steps), Step{End: end, CPU: maybe(s.CPU), Number: s.Step, Thread: s.Thread})
-	r.seen(end, end)
 	return true
-}
-
-func (r *Rank) iterator(rec *recording.Record) bool {
-	it := rec.Iterator()
-	begin, end, ok := span(it.Begin, it.End)
-	if !ok {
-		return false
-	}
-	r.Iterators = append(r.Iterators, Iterator{Begin: begin, End: end, Loader: it.Ref, Reset: it.Flags&recording.IteratorReset != 0,
-		Epoch: it.Epoch, Workers: it.Workers, Length: it.Length, Prefetch: it.Prefetch})
-	r.seen(begin, end)
-	return true
-}
-
-func (r *Rank) mark(rec *recording.Record) bool {
-	m := rec.Mark()
-	begin, end, ok := span(m.Begin, m.End)
-	if !ok {
-		return false
-	}
-	r.Marks = append(r.Marks, Mark{Begin: begin, End: end, Code: recording.MarkCode(m.Ref), Value: m.Value})
-	r.seen(begin, end)
-	switch recording.MarkCode(m.Ref) {
-	case recording.MarkTestBegan:
-		r.test(begin)
-	case recording.MarkParked:
-		r.Parked = true
-	case recording.MarkEnded:
-		r.Finished = true
-	}
-	return true
-}
-
-func (r *Rank) block(rec *recording.Record) bool {
-	b := rec.Block()
-	begin, end, ok := span(b.Begin, b.End)
-	if !ok || b.Wait >= latest {
-		return false
-	}
-	r.Blocks = append(r.Blocks, b)
-	r.seen(begin, end)
-	if recording.Leg(b.Ref) != recording.LegLive {
-		r.test(begin)
-	}
-	return true
-}
-
-// test notes the first sign of the cached-data test: the mark, or what only the test writes.
-func (r *Rank) test(t int64) {
-	if r.TestBegan == Unknown || t < r.TestBegan {
-		r.TestBegan = t
-	}
 }
 
 // exposed gives the device clock's reading to its fetch. Readings come some fetches late and in order, so the search starts
@@ -190,43 +99,6 @@ func (r *Rank) find(seq uint32) (int, bool) {
 	return i, ok
 }
 
-// note keeps what a stream reported apart from its records.
-func (r *Rank) note(n *recording.Notes) {
-	r.Notes.Loaders = append(r.Notes.Loaders, n.Loaders...)
-	r.Notes.HookErrors = append(r.Notes.HookErrors, n.HookErrors...)
-	r.Notes.SaveGuards = append(r.Notes.SaveGuards, n.SaveGuards...)
-	r.Notes.Sums = append(r.Notes.Sums, n.Sums...)
-	r.Notes.HookCosts = append(r.Notes.HookCosts, n.HookCosts...)
-	r.Notes.Devices = append(r.Notes.Devices, n.Devices...)
-	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
-	for _, l := range n.Lost {
-		r.Lost += l.Records
-	}
-}
-
-// GPU returns the UUID of the device the process uses, by its declaration or by what it said later; "" if it never did.
-func (r *Rank) GPU() string {
-	if uuid := r.Declaration.GPUUUID; uuid != nil && *uuid != "" {
-		return *uuid
-	}
-	for _, d := range r.Notes.Devices {
-		if uuid := d.GPUUUID.Or(""); uuid != "" {
-			return uuid
-		}
-	}
-	return ""
-}
-
-// summed reports whether totals tell of fetches where no record does.
-func (r *Rank) summed() bool {
-	for _, s := range r.Notes.Sums {
-		if s.Fetches.Or(0) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // order sorts what a damaged or doubled recording may have shuffled, and drops what is there twice.
 func (r *Rank) order() {
 	if !slices.IsSortedFunc(r.Fetches, byEnter) {
@@ -240,12 +112,6 @@ func (r *Rank) order() {
 	}
 	// Of several optimizers one is counted, and the others' steps carry its number unchanged.
 	r.Steps = slices.CompactFunc(r.Steps, func(a, b Step) bool { return a.Number == b.Number || a.End == b.End })
-	slices.SortStableFunc(r.Iterators, func(a, b Iterator) int { return cmp.Compare(a.Begin, b.Begin) })
-	r.Iterators = slices.Compact(r.Iterators)
-	slices.SortStableFunc(r.Marks, func(a, b Mark) int { return cmp.Compare(a.Begin, b.Begin) })
-	r.Marks = slices.Compact(r.Marks)
-	slices.SortStableFunc(r.Blocks, func(a, b recording.Block) int { return cmp.Compare(a.Block, b.Block) })
-	r.Blocks = slices.CompactFunc(r.Blocks, func(a, b recording.Block) bool { return a.Block == b.Block })
 }
 
 func byEnter(a, b Fetch) int { return cmp.Compare(a.Enter, b.Enter) }

@@ -1,26 +1,68 @@
 package load
 
-import "github.com/datawait/datawait/probe/recording"
+import (
+	"errors"
 
-// workerStream takes the records of a worker process; which loader it built for is known only at the end.
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// workerStream is a worker process. Which rank it built for the survey finds out, and for which of its loaders is known when that is
+// loaded.
 type workerStream struct {
+	source
 	node        *Node
 	declaration recording.Declaration
-	builds      *Builds
-	loader      uint16 // that its batches name, recording.Unknown16 in a PyTorch worker
-	bad         *uint64
+	rows        int    // of its costs
+	first       int64  // begin of its first batch; Unknown without any
+	owner       *Rank  // nil if nobody's
+	claim       *claim // of the owner; nil for builders outside PyTorch
+
+	builds *Builds
+	loader uint16 // that its batches name, recording.Unknown16 in a PyTorch worker
+	bad    uint64
 }
 
-func newWorkerStream(node *Node, s *recording.Stream, index int, bad *uint64) *workerStream {
-	rows := 1024
+func newWorkerStream(node *Node, d recording.Declaration, from source, index int) *workerStream {
+	w := &workerStream{source: from, node: node, declaration: d, first: Unknown, rows: 1024}
 	if index >= 64 { // workers made anew every epoch: many streams, few batches each
-		rows = 64
+		w.rows = 64
 	}
-	b := &Builds{PID: s.Declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, rows)}
-	if t := s.Declaration.Threads; t != nil {
-		b.Threads = *t
+	return w
+}
+
+var errEnough = errors.New("seen enough")
+
+// survey looks for the first batch.
+func (w *workerStream) survey() (Reading, error) {
+	_, err := w.reader.Stream(w.id, func(records []recording.Record) error {
+		for i := range records {
+			if records[i].Kind() != recording.KindBatch {
+				continue
+			}
+			b := records[i].Batch()
+			if begin, _, ok := span(b.Begin, b.End); ok {
+				w.first = begin
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	return &workerStream{node: node, declaration: s.Declaration, builds: b, loader: recording.Unknown16, bad: bad}
+	return Reading{}, err
+}
+
+// load reads all that the worker built.
+func (w *workerStream) load(room *Room) (Reading, error) {
+	w.bad, w.loader = 0, recording.Unknown16
+	w.builds = &Builds{PID: w.declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, w.rows), Batches: room.batches()}
+	if t := w.declaration.Threads; t != nil {
+		w.builds.Threads = *t
+	}
+	reading, err := w.read(w.take)
+	reading.Bad = w.bad
+	return reading, err
 }
 
 func (w *workerStream) take(records []recording.Record) {
@@ -32,7 +74,7 @@ func (w *workerStream) take(records []recording.Record) {
 				w.loader = rec.Ref()
 			}
 			if !w.builds.batch(rec) {
-				*w.bad++
+				w.bad++
 			}
 		case recording.KindCost:
 			w.builds.cost(rec)
@@ -52,7 +94,7 @@ func (m *mainFold) batch(rec *recording.Record) bool {
 }
 
 func (m *mainFold) fresh(loader uint16) *Builds {
-	b := &Builds{PID: m.rank.Declaration.PID, Own: true, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap)}
+	b := &Builds{PID: m.rank.Declaration.PID, Own: true, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap), Batches: m.room.batches()}
 	m.builds[loader] = b
 	l := m.rank.loader(loader)
 	l.Builds = append(l.Builds, b)

@@ -66,6 +66,10 @@ func (r *Record) Ref() uint16 { return binary.LittleEndian.Uint16(r[6:]) }
 // Seq returns the position in the stream (low 32 bits, from 1).
 func (r *Record) Seq() uint32 { return binary.LittleEndian.Uint32(r[0:]) }
 
+// Times returns the times at offsets 8 and 16, which are begin and end (of FETCH enter and exit) of every kind below 6: a look at
+// when something was, without decoding it.
+func (r *Record) Times() (begin, end uint64) { return r.u64(8), r.u64(16) }
+
 // Whole reports whether both sequence numbers agree and the slot was written at all.
 func (r *Record) Whole() bool {
 	s := r.Seq()

@@ -1,0 +1,169 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/datawait/datawait/analysis/internal/together"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Survey goes through every node's recording and returns the job, its ranks not loaded yet. It fails only where a reader fails: on a
+// failing disk.
+func Survey(nodes []recording.Reader) (*Job, error) {
+	s := survey{job: &Job{}}
+	for i, reader := range nodes {
+		s.node(i, reader)
+	}
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	s.finish()
+	return s.job, s.leftovers()
+}
+
+// survey is a Job in the making.
+type survey struct {
+	job     *Job
+	mains   []*Rank // processes that may prove to be ranks
+	workers []*workerStream
+	tasks   []func() (Reading, error)
+}
+
+// source is one stream of a recording.
+type source struct {
+	reader recording.Reader
+	id     recording.StreamID
+}
+
+// read visits all records of the stream and counts them.
+func (s source) read(take func([]recording.Record)) (r Reading, err error) {
+	r.Damage, err = s.reader.Stream(s.id, func(records []recording.Record) error {
+		r.Records += uint64(len(records))
+		take(records)
+		return nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("reading the recording of %s: %w", cmp.Or(s.reader.Manifest().Host, "a node"), err)
+	}
+	return r, nil
+}
+
+// node looks at the streams of a node. Two streams of one ring (an agent that was restarted) are one rank.
+func (s *survey) node(index int, reader recording.Reader) {
+	node := &Node{Index: index, Manifest: reader.Manifest(), Begin: Unknown, End: Unknown, Drift: Unknown, Usage: newHost(), streams: reader.Streams()}
+	s.job.Nodes = append(s.job.Nodes, node)
+	s.job.Reading.Damage = s.job.Reading.Damage.Add(reader.Damage())
+	mains := map[identity]*Rank{}
+	var agents []agentFold
+	for i := range node.streams {
+		stream := &node.streams[i]
+		from := source{reader, stream.ID}
+		switch stream.Declaration.Producer {
+		case recording.ProducerMain:
+			key := identity{processOf(stream.Declaration), stream.Declaration.Opened}
+			r := mains[key]
+			if r == nil {
+				r = newRank(node, stream.Declaration)
+				mains[key] = r
+				s.mains = append(s.mains, r)
+				s.tasks = append(s.tasks, r.survey)
+			}
+			r.note(&stream.Notes)
+			r.sources = append(r.sources, from)
+		case recording.ProducerWorker:
+			w := newWorkerStream(node, stream.Declaration, from, len(s.workers))
+			s.workers = append(s.workers, w)
+			s.tasks = append(s.tasks, w.survey)
+		case recording.ProducerAgent:
+			agents = append(agents, newAgentFold(node, stream, from))
+		default:
+			s.tasks = append(s.tasks, func() (Reading, error) { return from.read(func([]recording.Record) {}) })
+		}
+	}
+	s.tasks = append(s.tasks, func() (Reading, error) { return fold(agents) })
+}
+
+// read does what is to be done, several streams at once.
+func (s *survey) read() error {
+	readings, errs := make([]Reading, len(s.tasks)), make([]error, len(s.tasks))
+	together.Do(len(s.tasks), atOnce, func(i int) { readings[i], errs[i] = s.tasks[i]() })
+	for i := range s.tasks {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		s.job.Reading.Add(readings[i])
+	}
+	return nil
+}
+
+// atOnce is how many streams are surveyed at a time.
+const atOnce = 8
+
+// finish joins what belongs together.
+func (s *survey) finish() {
+	for _, r := range s.mains {
+		if r.Begin != Unknown {
+			r.Node.seen(r.Begin, r.End)
+		}
+	}
+	for _, node := range s.job.Nodes {
+		node.name()
+		node.observed()
+		node.clocks()
+		for _, g := range node.GPUs {
+			g.Windows = disjoint(g.Windows, &s.job.Reading.Bad)
+		}
+	}
+	s.joinWorkers()
+	s.job.ranks(s.mains)
+	s.job.common()
+}
+
+// leftovers reads what no rank will: other processes, and workers that nobody claims. Their records count.
+func (s *survey) leftovers() error {
+	var room Room
+	for _, r := range s.job.Others {
+		reading, err := r.Load(&room)
+		if err != nil {
+			return err
+		}
+		s.job.Reading.Add(reading)
+		r.Unload(&room)
+	}
+	for _, w := range s.workers {
+		if w.owner != nil {
+			continue
+		}
+		reading, err := w.load(&room)
+		if err != nil {
+			return err
+		}
+		reading.Orphans = uint64(len(w.builds.Batches))
+		s.job.Reading.Add(reading)
+		room.giveBack(w.builds)
+	}
+	return nil
+}
+
+// name chooses the node's host name: the agent's word first, a container's last.
+func (n *Node) name() {
+	n.Host = n.Manifest.Host
+	for _, want := range []recording.Producer{recording.ProducerAgent, recording.ProducerMain, recording.ProducerWorker} {
+		for i := range n.streams {
+			if n.Host == "" && n.streams[i].Declaration.Producer == want {
+				n.Host = n.streams[i].Declaration.Host
+			}
+		}
+	}
+}
+
+// observed widens what the records show by what the agent said of its own run.
+func (n *Node) observed() {
+	if begin := n.Manifest.StartedMonotonic; begin > 0 && begin < latest {
+		n.seen(int64(begin), int64(begin))
+	}
+	if end, ok := n.Manifest.EndedMonotonic.Get(); ok && end < latest && n.Begin != Unknown && int64(end) > n.Begin {
+		n.seen(n.Begin, int64(end))
+	}
+}
