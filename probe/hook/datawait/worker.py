@@ -68,8 +68,9 @@ class WorkerLoop:
             return None
         meter.audit()
         observed = Batches(ring, values.get("worker_id"), self.module.startswith("torchdata"))
+        observed.batched = bool(values.get("auto_collation", True))
         if callable(values.get("collate_fn")):
-            values["collate_fn"] = TimedCollate(values["collate_fn"], observed.meter)
+            values["collate_fn"] = TimedCollate(values["collate_fn"], observed)
             observed.collates = True
         values["index_queue"] = IndexQueue(values["index_queue"], observed)
         values["data_queue"] = DataQueue(values["data_queue"], observed)
@@ -122,8 +123,8 @@ def _end() -> None:
 class Batches:
     """What one worker builds, batch by batch, from the moment its index arrives."""
 
-    __slots__ = ("ring", "worker", "meter", "collates", "received", "begin", "index", "samples", "measured",
-                 "resumes", "built", "first", "end", "stateful")  # fmt: skip
+    __slots__ = ("ring", "worker", "meter", "collates", "received", "begin", "index", "samples", "batched",
+                 "measured", "resumes", "built", "first", "end", "stateful")  # fmt: skip
 
     def __init__(self, ring: Ring, worker: Any, stateful: bool) -> None:
         self.ring = ring
@@ -134,6 +135,7 @@ class Batches:
         self.received = self.begin = self.end = 0
         self.index: Optional[int] = None
         self.samples = UNKNOWN32
+        self.batched = True  # what is asked for are the samples of a batch, not one that stands for itself
         self.measured: Optional[Tuple[Any, ...]] = None
         self.resumes = 0
         self.built = 0
@@ -146,7 +148,8 @@ class Batches:
         if type(message) is not tuple or len(message) != 2 or not isinstance(message[0], int):
             return  # None (stop) or _ResumeIteration
         self.index = message[0]
-        self.samples = _samples(message[1][0] if self.stateful else message[1])
+        index = message[1][0] if self.stateful else message[1]
+        self.samples = _length(index) if self.batched else 1
         self.received = received
         meter = self.meter
         meter.open = False
@@ -195,9 +198,9 @@ class Batches:
             ring.flush(sent)
 
 
-def _samples(index: Any) -> int:
-    """Samples asked for: a batch's list of indexes, or one without automatic batching."""
-    return len(index) if isinstance(index, (list, tuple)) else 1
+def _length(index: Any) -> int:
+    """Samples asked for, where telling it runs no code of the script."""
+    return len(index) if isinstance(index, (list, tuple)) else UNKNOWN32
 
 
 class IndexQueue:
@@ -246,15 +249,19 @@ class DataQueue:
 
 
 class TimedCollate:
-    """collate_fn with its wall time added up."""
+    """collate_fn with its wall time added up. It sees how many samples there were: the last batch of a stream holds
+    fewer than were asked for."""
 
-    def __init__(self, inner: Callable[[Any], Any], meter: Meter) -> None:
+    def __init__(self, inner: Callable[[Any], Any], batches: Batches) -> None:
         self._inner = inner
-        self._meter = meter
+        self._batches = batches
+        self._meter = batches.meter
 
     @transparent
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         begin = now(IN_WORKER, "collate")
+        if self._batches.batched and len(args) == 1 and type(args[0]) is list:
+            self._batches.samples = len(args[0])
         try:
             return self._inner(*args, **kwargs)
         finally:
