@@ -104,6 +104,11 @@ class Track:
     def write_iterator(self, ring: Ring) -> None:
         """Writes ITERATOR and what else a reader must know of this iterator."""
 
+    def lost(self, it: Any) -> int:
+        """The index of a batch that failed: its place in the epoch is used up all the same."""
+        self.batch += 1
+        return self.batch - 1
+
     def restart(self) -> None:
         """The iterator was reset for another epoch (persistent workers)."""
         self.epoch = self.loader.epochs
@@ -166,7 +171,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
     try:
         batch = call(it)
     except BaseException as error:
-        _raised(error, ring, track, flags, enter, step, waiting, cpu, depth)
+        _raised(error, ring, track, it, flags, enter, step, waiting, cpu, depth)
         raise
     try:
         leave = core.clock()
@@ -213,8 +218,8 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
 
 
 def _raised(
-    error: BaseException, ring: Ring, track: Track, flags: int, enter: int, step: int, waiting: int, cpu: int,
-    depth: int,
+    error: BaseException, ring: Ring, track: Track, it: Any, flags: int, enter: int, step: int, waiting: int,
+    cpu: int, depth: int,
 ) -> None:  # fmt: skip
     """The loader ended or failed: nothing was delivered, but the training waited for it."""
     try:
@@ -225,8 +230,12 @@ def _raised(
             core.inside = None
         if core.device is not None and not depth:
             core.device.broken()
-        flags |= END if isinstance(error, StopIteration) else ERROR
-        fields = (track.batch, track.epoch, step, core.thread, spent, waiting, core.block)
+        track.first = 0
+        if isinstance(error, StopIteration):
+            flags, batch = flags | END, track.batch
+        else:
+            flags, batch = flags | ERROR, track.lost(it)
+        fields = (batch, track.epoch, step, core.thread, spent, waiting, core.block)
         ring.pending.append((FETCH, flags, track.number, enter, leave, *fields))
         ring.flush(leave)
     except Exception as inner:
@@ -327,7 +336,7 @@ def _aside(track: Track, call: Callable[[Any], Any], it: Any, extra: int) -> Any
         batch = call(it)
     except BaseException as error:
         flags |= END if isinstance(error, StopIteration) else ERROR
-        _finish_aside(ring, track, None, flags, enter, step, thread, cpu, waiting, depth)
+        _finish_aside(ring, track, it, flags, enter, step, thread, cpu, waiting, depth)
         raise
     _finish_aside(ring, track, it, flags, enter, step, thread, cpu, waiting, depth)
     return batch
@@ -340,12 +349,16 @@ def _finish_aside(
     _depths.depth = depth
     try:
         leave = core.clock()
-        batch = track.batch if it is None or track.index is None else track.index(it)
-        fields = (batch, track.epoch, step, thread, core.cpu_clock() - cpu, ready, 0)
-        ring.put_off(leave, (FETCH, flags, track.number, enter, leave, *fields))
-        if not flags & (END | ERROR):
+        batch = track.batch
+        if flags & ERROR:
+            batch = track.lost(it)
+        elif not flags & END:
+            batch = batch if track.index is None else track.index(it)
             track.batch += 1
-            track.first = 0
+        track.first = 0
+        spent = core.cpu_clock() - cpu
+        record = (FETCH, flags, track.number, enter, leave, batch, track.epoch, step, thread, spent, ready, 0)
+        ring.put_off(leave, record)
     except Exception as error:
         failed(IN_FETCH, "after next off thread", error)
 

@@ -169,6 +169,16 @@ class TorchTrack(Track):
         else:
             self.join(ring)
 
+    def lost(self, it: Any) -> int:
+        if self.index is None:
+            return super().lost(it)
+        batch = self.index(it)
+        if self.index is _last_received and batch < self.batch:
+            return self.batch  # a timeout or an interrupt: the batch is still to come
+        if batch != UNKNOWN32:
+            self.batch += 1
+        return batch
+
     def write_iterator(self, ring: Ring) -> None:
         length = UNKNOWN32 if self.length is None else min(self.length, UNKNOWN32 - 1)
         number = self.loader.number
