@@ -2,8 +2,9 @@
 
 ``fetch`` calls the loader exactly once and returns or raises exactly what the loader did. The training thread is the
 main thread until an optimizer steps on another one; a ``next()`` inside another, or on any other thread, is recorded
-as upstream time. Thread CPU is read for fetches at least a millisecond apart (ten where they are trivial), elsewhere
-it is unknown: reading it costs as much as all the rest.
+as upstream time. What other threads fetch before the first step is held back until that says which of them trains.
+Thread CPU is read for fetches at least a millisecond apart (ten where they are trivial), elsewhere it is unknown:
+reading it costs as much as all the rest.
 """
 
 from __future__ import annotations
@@ -358,7 +359,8 @@ def _finish_aside(
         track.first = 0
         spent = core.cpu_clock() - cpu
         record = (FETCH, flags, track.number, enter, leave, batch, track.epoch, step, thread, spent, ready, 0)
-        ring.put_off(leave, record)
+        if ring.held is None or not ring.hold_back(record):
+            ring.put_off(leave, record)
     except Exception as error:
         failed(IN_FETCH, "after next off thread", error)
 

@@ -177,6 +177,7 @@ def _begin_counting(ring: Any, ident: int) -> None:
     """The first optimizer step: from here on steps are optimizer steps, of this thread."""
     global _primary, _silent
     _primary, _silent = -1, None
+    ring.let_go(threading.get_native_id(), core.step)
     ring.flush(0)
     ring.by_fetch = False
     core.unit = layout.BY_OPTIMIZER

@@ -21,11 +21,12 @@ from struct import Struct
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from . import layout, place
-from .layout import BATCH, COST, END, ERROR, FETCH, IO, NO_GRAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .layout import BATCH, COST, END, ERROR, FETCH, IO, NO_GRAD, OFF_THREAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
 
 MINUTE = 60_000_000_000
 MILLISECOND = 1_000_000
 MOST_PENDING = 64
+MOST_HELD = 256
 MOST_NAMES = 1000  # programs that one process may be in turn
 
 UNDELIVERED = END | ERROR
@@ -83,7 +84,7 @@ class Ring:
 
     __slots__ = (
         "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals",
-        "by_fetch", "validation", "notes_end", "clock_due", "pid",
+        "by_fetch", "validation", "notes_end", "clock_due", "pid", "held",
     )  # fmt: skip
 
     def __init__(self, folder: str, records: int, declaration: Mapping[str, Any]) -> None:
@@ -107,6 +108,7 @@ class Ring:
         self.lock = threading.RLock()  # re-entrant: a signal handler may fetch while this thread writes
         self.pending: List[Tuple[Any, ...]] = []  # records put off: (kind, flags, ref, *payload)
         self.flush_at = 0
+        self.held: Optional[List[Tuple[Any, ...]]] = []  # fetches of threads of which one may turn out to train
         self.totals: Dict[int, Totals] = {}
         self.by_fetch = True  # steps are counted in fetches
         self.validation: Optional[Tuple[int, int, int]] = None  # loader, begin and end of a validation loop so far
@@ -129,6 +131,32 @@ class Ring:
         pending.append(record)
         if now >= self.flush_at or len(pending) >= MOST_PENDING:
             self.flush(now)
+
+    def hold_back(self, fetch: Tuple[Any, ...]) -> bool:
+        """Keeps a fetch off the main thread until it is known who trains; False if that is known, or never will be."""
+        with self.lock:
+            if self.held is None:
+                return False
+            self.held.append(fetch)
+            if len(self.held) > MOST_HELD:
+                self.let_go(None, 0)
+            return True
+
+    def let_go(self, trains: Optional[int], step: int) -> None:
+        """What is held back is written: that of the thread that trains as training (from this step on), the rest as
+        it is. A fetch that began before one already counted for the same loader ended stays out of its sums."""
+        with self.lock:
+            held, self.held = self.held, None
+            if not held:
+                return
+            self.flush(self.flush_at)
+            for fetch in held:
+                if fetch[8] == trains and fetch[3] >= self.totals[fetch[2]].last_end:
+                    flags = fetch[1] & ~OFF_THREAD
+                    fetch = (FETCH, flags, *fetch[2:7], step, *fetch[8:])
+                    step += not flags & (UNCOUNTED | UNDELIVERED | NO_GRAD)
+                self.pending.append(fetch)
+                self.flush(self.flush_at)
 
     def flush(self, now: int) -> int:
         """Writes what is pending and books its totals; returns the number of the last record."""
@@ -249,6 +277,7 @@ class Ring:
     def close(self) -> None:
         """Says that the process ended by itself. The file stays: the agent drains and removes it."""
         with self.lock:
+            self.let_go(None, 0)
             self.flush(self.flush_at)
             self.end_validation()
             self.ints[layout.I_STATE] = layout.CLOSED

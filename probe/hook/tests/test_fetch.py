@@ -101,8 +101,9 @@ def test_another_thread_is_upstream_time(hook):
     thread.start()
     thread.join()
     observed()
+    hook.core.ring.close()
     ring = hook.read()
-    off, on = ring.all("FETCH")
+    off, on = sorted(ring.all("FETCH"), key=lambda r: r.enter)
     assert off.flags & layout.OFF_THREAD and off.thread == seen[0]
     assert not on.flags & layout.OFF_THREAD and on.thread == threading.main_thread().native_id
     assert ring.totals(0)["wait"] == 4
@@ -171,9 +172,54 @@ def test_the_training_thread_is_the_one_that_steps(hook):
     thread = threading.Thread(target=train)
     thread.start()
     thread.join()
-    first, second = hook.read().all("FETCH")
-    assert first.flags & layout.OFF_THREAD and not second.flags & layout.OFF_THREAD
-    assert first.thread == second.thread
+    ring = hook.read()
+    first, second = ring.all("FETCH")
+    assert not (first.flags | second.flags) & layout.OFF_THREAD
+    assert first.thread == second.thread and (first.step, second.step) == (0, 1)
+    assert (ring.fetches, ring.totals(0)["wait"]) == (2, 10 * MS)
+
+
+def test_a_thread_that_feeds_another_does_not_train(hook):
+    observed = hook.iterator(taking(hook, *[5 * MS] * 4))
+    thread = threading.Thread(target=lambda: [observed(), observed()])
+    thread.start()
+    thread.join()
+    assert hook.read().all("FETCH") == []  # it may be the one that trains: nobody knows yet
+    optimizer.stepped(Optimizer(), hook.clock.now)
+    ring = hook.read()
+    assert [r.flags & layout.OFF_THREAD for r in ring.all("FETCH")] == [2, 2] and ring.fetches == 0
+
+
+def test_a_fetch_within_one_already_counted_stays_out_of_the_sums(hook):
+    """Another thread and the main one have pulled on one iterator, and then the other one turns out to train."""
+    observed = hook.iterator(taking(hook, *[5 * MS] * 4))
+
+    def train():
+        observed()
+        done.set()
+        go_on.wait()
+        optimizer.stepped(Optimizer(), hook.clock.now)
+
+    done, go_on = threading.Event(), threading.Event()
+    thread = threading.Thread(target=train)
+    thread.start()
+    done.wait()
+    observed()  # on the main thread, taken to train until then
+    go_on.set()
+    thread.join()
+    ring = hook.read()
+    assert [r.flags & layout.OFF_THREAD for r in ring.all("FETCH")] == [0, 2]
+    assert ring.fetches == 1 and ring.errors == 0
+
+
+def test_threads_that_no_step_follows_are_written_in_the_end(hook):
+    observed = hook.iterator(taking(hook, *[5 * MS] * 400))
+    thread = threading.Thread(target=lambda: [observed() for _ in range(300)])
+    thread.start()
+    thread.join()
+    assert len(hook.read().all("FETCH")) == 300  # too many to hold back
+    hook.core.ring.close()
+    assert all(r.flags & layout.OFF_THREAD for r in hook.read().all("FETCH"))
 
 
 def test_cpu_is_read_at_most_once_a_millisecond(hook):
@@ -414,4 +460,5 @@ def test_threads_that_begin_together_share_one_ring(hook):
     for thread in threads:
         thread.join()
     assert len([name for name in os.listdir(hook.spool) if name.endswith(".dwr")]) == 1
+    hook.core.ring.close()
     assert not hook.core.off and len(hook.read().all("FETCH")) == 8
