@@ -19,6 +19,8 @@ sys.path.insert(0, os.path.join(HOOK, "tests"))
 
 import ringreader  # noqa: E402
 
+pytest.register_assert_rewrite("agreement")  # of fit/
+
 
 def _has_torch(python: str) -> bool:
     find = "import sys, importlib.util as u; sys.exit(u.find_spec('torch') is None)"

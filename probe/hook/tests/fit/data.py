@@ -70,6 +70,7 @@ class Items(Dataset):
 
     def __getitem__(self, index: int) -> Any:
         begin = now()
+        index = int(index)
         if index in self.bad:
             raise ValueError("item %d cannot be read" % index)
         made = item(index)

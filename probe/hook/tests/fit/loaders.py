@@ -46,9 +46,16 @@ def make(
     sampler = data.Shuffled(length, options.get("generator"))
     order: Dict[str, Any] = {"sampler": sampler, "batch_size": batch_size}
     if batch_sampler:
-        order = {"batch_sampler": BatchSampler(sampler, 3, drop_last=False)}
+        order = {"batch_sampler": Tensors(sampler, 3, drop_last=False)}
     loader = DataLoader(data.Items(length, seconds), num_workers=workers, **order, **options)
     return loader, (lambda: sampler.drawn) if workers else (lambda: data.built), True
+
+
+class Tensors(BatchSampler):
+    """Gives the indexes of a batch as a tensor, as some samplers do."""
+
+    def __iter__(self) -> Any:
+        return map(torch.tensor, super().__iter__())
 
 
 def draw(worker: int) -> None:

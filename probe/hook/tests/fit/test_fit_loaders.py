@@ -14,6 +14,7 @@ SHAPES = {
     "iterable, no workers": {"kind": "iterable"},
     "iterable, 1 worker": {"kind": "iterable", "workers": 1},
     "iterable, 4 workers": {"kind": "iterable", "workers": 4},
+    "iterable, last batches short": {"kind": "iterable", "workers": 2, "length": 23},
     "batch_sampler, no workers": {"batch_sampler": True},
     "batch_sampler, 2 workers": {"batch_sampler": True, "workers": 2},
     "batch_size=None, no workers": {"batch_size": None, "length": 12},

@@ -45,7 +45,7 @@ class Witness:
         self.same["iterators"].append([name, type(it).__module__, type(it).__qualname__, iter(it) is it])
         return it
 
-    def next(self, it: Any) -> Any:
+    def next(self, it: Any, *default: Any) -> Any:
         """``next(it)``, timed."""
         known = self._open[id(it)]
         depth = getattr(self._depth, "now", 0)
@@ -57,9 +57,9 @@ class Witness:
         self._depth.now = depth + 1
         begin = now()
         try:
-            batch = next(it)
+            batch = next(it, *default)
             end = now()
-            row["outcome"] = "delivered"
+            row["outcome"] = "end" if default and batch is default[0] else "delivered"
             return batch
         except StopIteration:
             end = now()
