@@ -273,6 +273,36 @@ func TestDeadRank(t *testing.T) {
 	}
 }
 
+// TestARankThatIsGoneWhileOthersTrain: how long before the others is known where the agent looked; a rank that is started again has
+// not left, and one that outlives the observation still runs.
+func TestARankThatIsGoneWhileOthersTrain(t *testing.T) {
+	x := newTape(t)
+	at := func(pid, number, restart int, gone float64, running bool) {
+		id, _ := x.Declare(recording.Declaration{Producer: recording.ProducerMain, PID: pid, Rank: &number, Restart: &restart})
+		for i := range 40 {
+			x.fetch(id, 0, first(i), uint32(i), float64(1000*restart+20*i), float64(1000*restart+20*i+5))
+		}
+		x.AddNote(id, recording.EndedNote{T: uint64(gone * 1e6), Running: running})
+	}
+	at(10, 0, 0, 5000, false)
+	at(11, 1, 0, 2000, false)
+	at(12, 1, 1, 9000, true)
+	at(13, 2, 0, 3000, false)
+	r := x.run()
+	want := []struct {
+		early float64
+		known bool
+		ended string
+	}{{4, true, ""}, {0, false, ""}, {0, false, "running"}, {6, true, ""}}
+	for i, w := range want {
+		row := r.Ranks[i]
+		early, known := row.EndedEarlySeconds.Get()
+		if known != w.known || !near(early, w.early, 1e-9) || w.ended != "" && row.Ended != w.ended {
+			t.Errorf("row %d: rank %d, %v s early, %s; want %+v", i, row.Rank, row.EndedEarlySeconds, row.Ended, w)
+		}
+	}
+}
+
 // TestRestart: an elastic job starts rank 0 again.
 func TestRestart(t *testing.T) {
 	x := newTape(t)

@@ -12,8 +12,30 @@ import (
 // ranks writes every training process's row.
 func (r *run) ranks() {
 	for _, k := range r.ranked {
-		r.out.Ranks = append(r.out.Ranks, k.row())
+		row := k.row()
+		row.EndedEarlySeconds = r.early(k)
+		r.out.Ranks = append(r.out.Ranks, row)
 	}
+}
+
+// early is how long the process was gone when the last process of another rank ended. A rank that was started again has not left.
+func (r *run) early(k *rank) Ratio {
+	if k.Gone == load.Unknown || k.Outlived {
+		return unit.None[float64]("nobody saw it end")
+	}
+	last, others := k.Gone+k.Node.Shift, false
+	for _, o := range r.ranked {
+		switch {
+		case o.Number == k.Number && o.Gone > k.Gone:
+			return unit.None[float64]("the rank was started again")
+		case o.Number != k.Number && o.Gone != load.Unknown:
+			last, others = max(last, o.Gone+o.Node.Shift), true
+		}
+	}
+	if !others {
+		return unit.None[float64]("it is the only rank")
+	}
+	return unit.Some(float64(last-k.Gone-k.Node.Shift) / 1e9)
 }
 
 const noSteady = "no steps outside epoch starts and warm-up were recorded"
@@ -102,6 +124,8 @@ func (k *rank) end() string {
 		return "normally"
 	case k.Parked:
 		return "parked"
+	case k.Outlived:
+		return "running"
 	case k.Node.Manifest.EndedMonotonic.IsKnown(): // the recording reaches that far
 		switch code, ok := k.Node.Manifest.ExitCode.Get(); {
 		case ok && code == 0:

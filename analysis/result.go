@@ -98,7 +98,9 @@ type Rank struct {
 	ExposedWaitShare Ratio              `json:"exposed_wait_share"`
 	MeanStepSeconds  Ratio              `json:"mean_step_seconds"`
 	MainCPUCores     Ratio              `json:"main_cpu_cores"` // of the training process, workers apart
-	Ended            string             `json:"ended"`          // normally, failed, killed, parked, restarted (as another program), running or unknown
+	// EndedEarlySeconds is how long the process was gone when the last process of another rank ended.
+	EndedEarlySeconds Ratio  `json:"ended_early_seconds"`
+	Ended             string `json:"ended"` // normally, failed, killed, parked, restarted (as another program), running or unknown
 }
 
 // Loader is one data loader of the job (the same loader of several ranks is one row).

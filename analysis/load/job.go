@@ -91,6 +91,8 @@ type Rank struct {
 	Notes       recording.Notes
 	Parked      bool   // it waited to be ended
 	Finished    bool   // it ended by itself, normally
+	Gone        int64  // when it was found to have ended, or was seen last; Unknown if nobody looked
+	Outlived    bool   // it still ran when the observation of it ended
 	Replaced    bool   // its process went on as another program (execve), which is the next rank of this number
 	TestBegan   int64  // first sign of the cached-data test; Unknown if there was none
 	Lost        uint64 // records overwritten before they were read

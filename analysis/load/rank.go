@@ -8,7 +8,7 @@ import (
 )
 
 func newRank(node *Node, d recording.Declaration) *Rank {
-	return &Rank{Node: node, Declaration: d, Begin: Unknown, End: Unknown, TestBegan: Unknown}
+	return &Rank{Node: node, Declaration: d, Begin: Unknown, End: Unknown, Gone: Unknown, TestBegan: Unknown}
 }
 
 // survey goes through the records of the process: it keeps the rare ones, counts the many, and sees when all of it was and where
@@ -160,6 +160,11 @@ func (r *Rank) note(n *recording.Notes) {
 	r.Notes.HookCosts = append(r.Notes.HookCosts, n.HookCosts...)
 	r.Notes.Devices = append(r.Notes.Devices, n.Devices...)
 	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
+	for _, e := range n.Ended {
+		if t, ok := at(e.T); ok {
+			r.Gone, r.Outlived = t, e.Running
+		}
+	}
 	for _, l := range n.Lost {
 		r.Lost += l.Records
 	}

@@ -17,6 +17,7 @@ type Notes struct {
 	Sums        []SumsNote
 	HookCosts   []HookCostNote
 	Lost        []LostNote
+	Ended       []EndedNote
 	GPUs        []GPUNote
 	DeviceNames []DeviceNameNote
 	Hosts       []HostNote
@@ -96,6 +97,13 @@ type HookCostNote struct {
 type LostNote struct {
 	Records uint64 `json:"records"`
 	Torn    uint64 `json:"torn"`
+}
+
+// EndedNote says when a training process was found to have ended, or that it still ran when its ring was read for the last time:
+// then what it did afterwards is not recorded.
+type EndedNote struct {
+	T       uint64 `json:"t"` // ns
+	Running bool   `json:"running"`
 }
 
 // GPUNote names one GPU of a stream and says where its counters come from.
@@ -210,6 +218,7 @@ func (SaveGuardNote) noteName() string  { return "save-guard" }
 func (SumsNote) noteName() string       { return "sums" }
 func (HookCostNote) noteName() string   { return "hook-cost" }
 func (LostNote) noteName() string       { return "lost" }
+func (EndedNote) noteName() string      { return "ended" }
 func (GPUNote) noteName() string        { return "gpu" }
 func (DeviceNameNote) noteName() string { return "device-name" }
 func (HostNote) noteName() string       { return "host" }

@@ -38,6 +38,8 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.HookCosts = appendNote(n.HookCosts, fields, &n.Bad)
 	case "lost":
 		n.Lost = appendNote(n.Lost, fields, &n.Bad)
+	case "ended":
+		n.Ended = appendNote(n.Ended, fields, &n.Bad)
 	case "gpu":
 		n.GPUs = appendNote(n.GPUs, fields, &n.Bad)
 	case "device-name":

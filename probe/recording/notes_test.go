@@ -38,6 +38,7 @@ var sampleNotes = []Note{
 	SaveGuardNote{Call: "torch.save", Target: "a.pt"},
 	SumsNote{Loader: 2, Fetches: unit.Some[uint64](5), WaitNS: unit.Some[uint64](6)},
 	LostNote{Records: 7, Torn: 1},
+	EndedNote{T: 8, Running: true},
 	GPUNote{GPU: 1, UUID: "GPU-x", Emulated: true, Grade: "C", Why: "only source"},
 	DeviceNameNote{Class: ClassDisk, Ref: 3, Name: "nvme0n1", Sort: SortPhysical},
 	DeviceNameNote{Class: ClassSource, Ref: 1, Name: "host/sockets", Why: "no socket diagnostics here"},

@@ -19,6 +19,7 @@ type ring struct {
 	header   recording.RingHeader
 	due      uint64 // ns, not to be read before
 	checked  uint64 // ns, when the process was last looked for
+	outlives bool   // it still ran when it was read for the last time
 	replaced bool   // its process became another program (execve), which has a ring of its own
 	failures int    // polls in a row in which it could not be read
 	paired   uint64 // monotonic time of the newest clock note in the sink
@@ -76,7 +77,7 @@ func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
 	}
 	d.tellLost(r, now, ended)
 	if ended {
-		d.end(r, totals)
+		d.end(r, now, totals)
 	}
 	return nil
 }
@@ -189,10 +190,13 @@ func (d *Drainer) tellLost(r *ring, now uint64, ended bool) {
 	d.note(r, recording.EncodeNote(fresh))
 }
 
-// end writes what is known only at the end of a ring: the sums of its loaders, and its newest clock pair.
-func (d *Drainer) end(r *ring, totals [recording.RingTotalSlots]recording.Totals) {
+// end writes what is known only at the end of a ring: the sums of its loaders, its newest clock pair, and when that was.
+func (d *Drainer) end(r *ring, now uint64, totals [recording.RingTotalSlots]recording.Totals) {
 	for _, sums := range recording.SumsOf(totals) {
 		d.note(r, recording.EncodeNote(sums))
+	}
+	if r.main() {
+		d.note(r, recording.EncodeNote(recording.EndedNote{T: now, Running: r.outlives}))
 	}
 	if cost, ok := r.header.Cost(); ok {
 		d.note(r, recording.EncodeNote(cost))

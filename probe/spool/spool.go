@@ -26,8 +26,8 @@ type Options struct {
 	MaxRings int
 	// MaxOpen bounds the files kept open between two polls. 0 = 256.
 	MaxOpen int
-	// Remove deletes a ring once it was read to its end. A job that starts workers every epoch would otherwise fill the
-	// memory its spool lies in. Only the agent that made the spool may ask for it.
+	// Remove lets [Drainer.RemoveEnded] delete the rings that were read to their end. A job that starts workers every epoch
+	// would otherwise fill the memory its spool lies in. Only the agent that made the spool may ask for it.
 	Remove bool
 	// Alive reports whether the process with this pid and start time (clock ticks since boot) runs. nil looks into /proc.
 	Alive func(pid int, startTicks uint64) bool
@@ -51,6 +51,7 @@ type Drainer struct {
 	rings   map[string]*ring // followed, by file name
 	order   []string         // their names in the order they are polled; nil = to be made
 	done    map[string]bool  // read to their end or given up
+	ended   []string         // read to their end, to be removed: paths
 	scanned uint64           // ns, when the folder was last read; 0 = never
 	modTime int64            // of the folder at that time
 	waiting int              // rings not followed because of MaxRings
@@ -175,7 +176,12 @@ func (d *Drainer) adopt(entries []os.DirEntry) {
 func (d *Drainer) follow(name string, now uint64, last bool) {
 	r := d.rings[name]
 	err := d.open(r)
-	ended := last || d.hasEnded(r, now)
+	if last {
+		r.checked = 0 // look once more
+	}
+	gone := d.hasEnded(r, now)
+	r.outlives = last && !gone
+	ended := last || gone
 	if !ended && now < r.due {
 		return
 	}
@@ -222,12 +228,23 @@ func (d *Drainer) drop(name string, r *ring, whole bool) {
 	if r.reader != nil {
 		r.reader.Close()
 	}
-	if whole && d.options.Remove && d.sinkErr == nil && os.Remove(r.path) == nil {
-		delete(d.rings, name)
-		return
+	if whole && d.options.Remove && d.sinkErr == nil {
+		d.ended = append(d.ended, r.path)
 	}
 	d.done[name] = true
 	delete(d.rings, name)
+}
+
+// Ended returns how many rings wait for [Drainer.RemoveEnded].
+func (d *Drainer) Ended() int { return len(d.ended) }
+
+// RemoveEnded deletes the rings that were read to their end. It is called once the sink has their records on disk: until then
+// the ring is all that a killed agent leaves of them.
+func (d *Drainer) RemoveEnded() {
+	for _, path := range d.ended {
+		_ = os.Remove(path) // one that cannot be removed is left alone
+	}
+	d.ended = d.ended[:0]
 }
 
 // releaseSome closes files while more are open than may be. Those of workers go first; they are opened again at the next

@@ -263,11 +263,14 @@ func TestTenThousandShortWorkers(t *testing.T) {
 			if len(j.rings) > 64 || openFiles(t, j.dir) > 16 {
 				t.Fatalf("%d rings, %d files open", len(j.rings), openFiles(t, j.dir))
 			}
+			j.RemoveEnded()
 		}
 	}
 	if err := j.Finish(2000 * second); err != nil {
 		t.Fatal(err)
 	}
+	j.RemoveEnded()
+	j.poll(2001 * second)
 	c := j.Counts()
 	if c.Workers != workers || c.Ended != workers || c.Waiting != 0 || len(j.rings) != 0 || len(j.done) != 0 {
 		t.Errorf("%+v, %d rings, %d done", c, len(j.rings), len(j.done))
@@ -360,9 +363,28 @@ func TestABrokenSinkDoesNotEndTheLiveView(t *testing.T) {
 		}
 		w.Close()
 		j.Finish(9 * second)
+		j.RemoveEnded()
 		if _, err := os.Stat(j.path(7)); err != nil {
 			t.Errorf("calls %d: a ring that could not be saved was removed", calls)
 		}
+	}
+}
+
+// An agent that is killed before its records are on disk leaves the ring.
+func TestARingIsRemovedOnlyWhenAsked(t *testing.T) {
+	j := newJob(t, Options{Remove: true})
+	w := j.start(7, recording.ProducerMain, 0)
+	write(t, w, 3)
+	w.Close()
+	for now := uint64(1); now < 5; now++ {
+		j.poll(now * second)
+	}
+	if _, err := os.Stat(j.path(7)); err != nil || j.Ended() != 1 || j.Counts().Ended != 1 {
+		t.Errorf("%v, %d wait, %+v", err, j.Ended(), j.Counts())
+	}
+	j.RemoveEnded()
+	if _, err := os.Stat(j.path(7)); err == nil || j.Ended() != 0 {
+		t.Errorf("it is still there, %d wait", j.Ended())
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datawait/datawait/probe/recording"
 )
 
 // Run is the folder of one running job on this node: its rings, control page, busy logs and hook. All wrappers of the
@@ -154,6 +156,12 @@ func (r *Run) Elect() (bool, error) {
 	}
 	r.lock = f
 	return true, nil
+}
+
+// Inherited reports whether another agent worked in the folder before: it died, and the job goes on.
+func (r *Run) Inherited() bool {
+	_, err := os.Lstat(filepath.Join(r.Dir, recording.ControlName))
+	return err == nil
 }
 
 // Hook returns the folder the hook is unpacked to, after calling extract on a fresh folder if nobody did before.

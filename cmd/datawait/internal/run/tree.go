@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -64,8 +65,12 @@ func descendants(root int, all []process) []int {
 }
 
 // Kill ends the command, its process group and every descendant with SIGKILL; launchers start their ranks in sessions
-// of their own, so the group alone is not enough. Nothing of the job can react to it.
+// of their own, so the group alone is not enough. Nothing of the job can react to it. A command that has ended is left alone:
+// its number may be another process's.
 func (j *Job) Kill() {
+	if j.hasEnded() {
+		return
+	}
 	j.killing.Store(true)
 	killTree(j.pid)
 	_ = syscall.Kill(-j.pid, syscall.SIGKILL)
@@ -103,6 +108,18 @@ func killTree(root int) {
 func StartTicks(pid int) uint64 {
 	p, _ := readProcess(pid)
 	return p.start
+}
+
+// IsZombie reports whether a process has ended and was not waited for yet.
+func IsZombie(pid int) bool {
+	p, ok := readProcess(pid)
+	return ok && (p.state == 'Z' || p.state == 'X')
+}
+
+// Family tells which processes are below root, as it is now.
+func Family(root int) func(pid int) bool {
+	pids := descendants(root, processes())
+	return func(pid int) bool { return slices.Contains(pids, pid) }
 }
 
 // Descendants returns the process ids of the command and everything below it.

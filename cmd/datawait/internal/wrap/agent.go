@@ -35,11 +35,17 @@ type agent struct {
 	began   uint64                  // CLOCK_MONOTONIC at the start of the command
 	started uint64                  // start of the command in clock ticks since boot
 	job     atomic.Pointer[run.Job] // the command, once it runs
-	ranks   atomic.Pointer[[]rank]  // training processes seen last
+	ranks   atomic.Pointer[crew]    // training processes seen last
 	over    chan string             // the run may be ended; a sentence, or ""
 
 	stop context.CancelFunc
 	loop sync.WaitGroup
+}
+
+// crew is the training processes that run, and what they have done so far.
+type crew struct {
+	ranks []rank
+	steps uint64 // of all together
 }
 
 // rank names a training process for good.

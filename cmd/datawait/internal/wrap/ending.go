@@ -60,7 +60,7 @@ func (s *session) watch(signals <-chan os.Signal) ended {
 		select {
 		case <-s.job.Done():
 			e.exit, e.known = s.job.Exit(), true
-			s.agent.awaitRanks(e.deadline)
+			s.awaitRanks(&e, signals)
 			return e
 		case why := <-s.agent.over:
 			s.say(why)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/spool"
 )
 
 // TestARecordingIsWrittenSeldomerTheLongerItIs: every second at first, never less than a hundredth of the run ago, and every half
@@ -19,7 +20,7 @@ func TestARecordingIsWrittenSeldomerTheLongerItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, _ := w.Declare(recording.Declaration{Producer: recording.ProducerAgent})
-	a := &agent{writer: w, began: 5e9}
+	a := &agent{writer: w, began: 5e9, drainer: spool.Watch(t.TempDir(), w, spool.Options{})}
 	var written []time.Duration
 	size := int64(0)
 	for elapsed := time.Duration(0); elapsed < 3*time.Hour; elapsed += time.Second {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/plan"
-	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/spool"
@@ -52,11 +51,20 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 
 // remember keeps the training processes for the end of the run.
 func (a *agent) remember(live []spool.Process) {
-	ranks := make([]rank, len(live))
+	now := &crew{ranks: make([]rank, len(live))}
 	for i, p := range live {
-		ranks[i] = rank{p.PID, p.Declaration.StartTicks}
+		now.ranks[i] = rank{p.PID, p.Declaration.StartTicks}
+		now.steps += p.Step
 	}
-	a.ranks.Store(&ranks)
+	a.ranks.Store(now)
+}
+
+// crew returns the training processes as they were seen last.
+func (a *agent) crew() crew {
+	if seen := a.ranks.Load(); seen != nil {
+		return *seen
+	}
+	return crew{}
 }
 
 // finished says once that the run may be ended.
@@ -135,50 +143,25 @@ func (a *agent) lookForPythons(context.Context, uint64) error {
 // watchGPU takes what the GPU child sent.
 func (a *agent) watchGPU(ctx context.Context, _ uint64) error { return a.gpu.poll(ctx, a.tap) }
 
-// flush brings what was gathered onto the disk when it is time again.
+// flush brings what was gathered onto the disk when it is time again, and takes away the rings that hold nothing else. In memory
+// they may not pile up: a job can start workers every second.
 func (a *agent) flush(_ context.Context, now uint64) error {
-	if now < a.flushAt {
+	if now < a.flushAt && a.drainer.Ended() < mostEnded {
 		return nil
 	}
 	after := flushAfter(time.Duration(now - a.began))
 	a.flushAt = now + uint64(after-flushEvery/2) // the tick nearest to it, not the one after
-	return a.writer.Flush()
+	err := a.writer.Flush()
+	if err == nil {
+		a.drainer.RemoveEnded()
+	}
+	return err
 }
 
 // flushAfter is how long an agent gathers records before it writes them: what one that is killed loses of a run so long. It grows
 // with the run, because a report of a long one is read in large pieces or slowly.
 func flushAfter(elapsed time.Duration) time.Duration {
 	return min(max(elapsed/100, flushEvery), flushMost)
-}
-
-// endJob ends the command and every training process on this node at once. Nothing of the job can react: no "save the
-// final model" runs. What the rings hold is drained afterwards; they are files.
-func (a *agent) endJob(j *run.Job) {
-	j.Kill()
-	if ranks := a.ranks.Load(); ranks != nil {
-		for _, r := range *ranks {
-			run.KillProcess(r.pid, r.start)
-		}
-	}
-	<-j.Done()
-}
-
-// lastRanks is how long training processes are followed that outlive the command: other wrappers' ranks end a moment
-// before or after it.
-const lastRanks = 3 * time.Second
-
-// awaitRanks waits a little for training processes that still run.
-func (a *agent) awaitRanks(deadline time.Time) {
-	until := time.Now().Add(lastRanks)
-	if !deadline.IsZero() && deadline.Add(-lastRanks).Before(until) {
-		return
-	}
-	for time.Now().Before(until) {
-		if ranks := a.ranks.Load(); ranks == nil || len(*ranks) == 0 {
-			return
-		}
-		time.Sleep(drainEvery / 3)
-	}
 }
 
 // finish stops observing, drains the rings for the last time and closes the recording.

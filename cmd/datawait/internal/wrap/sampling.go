@@ -21,6 +21,7 @@ const (
 	hostEvery  = 500 * time.Millisecond
 	flushEvery = time.Second      // what a killed agent loses of a young run …
 	flushMost  = 30 * time.Second // … and at most, of one that is old
+	mostEnded  = 64               // rings that may lie in memory although they were read to their end: a MiB each
 )
 
 // sample observes until ctx is done: the table of what this agent does while the command runs.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/folder"
@@ -125,8 +126,41 @@ func (s *session) makeOut() (string, error) {
 			return "", err
 		}
 	}
+	switch n := restarts(os.Getenv); {
+	case s.options.Out == "":
+	case n > 0:
+		return s.makeNextOut(fmt.Sprintf("%s-restart-%d", out, n), "the job was started again; this attempt is recorded in ")
+	case s.folder.Inherited():
+		return s.makeNextOut(out+"-continued", "the datawait that observed this job has ended; what goes on is recorded in ")
+	}
 	s.out, err = folder.Create(out, s.host, s.options.Force)
 	return out, err
+}
+
+// makeNextOut makes a further output folder: what was recorded of the job before stays. All nodes use the same.
+func (s *session) makeNextOut(out, said string) (string, error) {
+	var err error
+	s.out, err = folder.Create(out, s.host, false)
+	if errors.Is(err, folder.ErrExists) || errors.Is(err, folder.ErrInUse) {
+		if out, err = folder.MakeFresh(out); err == nil {
+			s.out, err = folder.Create(out, s.host, false)
+		}
+	}
+	if err == nil {
+		s.say(said + where(out))
+	}
+	return out, err
+}
+
+// restarts is how often a launcher has started this wrapper again. It knows nothing of output folders: the one it was told the
+// first time is taken by now, and to refuse it would end the job.
+func restarts(getenv func(string) string) int {
+	for _, name := range []string{"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"} {
+		if n, err := strconv.Atoi(getenv(name)); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 // manifest describes the run as far as it is known at its start.
