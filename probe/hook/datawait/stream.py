@@ -239,8 +239,12 @@ def failed(reason: int, where: str, error: BaseException) -> None:
             _leave("%s: %s" % (where, _describe(error)))
             return
         ring.ints[layout.I_HOOK] = layout.OFF
-        now = core.clock()
-        ring.mark(layout.DISABLED, now, now, reason)
+        now = time.perf_counter_ns()
+        try:
+            ring.mark(layout.DISABLED, now, now, reason)
+        except Exception:  # what is pending cannot be written: without it the mark can
+            ring.pending.clear()
+            ring.mark(layout.DISABLED, now, now, reason)
     except Exception:
         pass
 

@@ -367,6 +367,7 @@ def test_an_error_inside_turns_the_hook_off_and_nothing_else(hook, monkeypatch, 
     assert ring.errors == 1 and ring.hook == 2
     (note,) = ring.note("hook-error")
     assert note["reason"] == stream.IN_FETCH and "injected" in note["error"]
+    assert [(mark.ref, mark.value) for mark in ring.all("MARK")] == [(layout.DISABLED, stream.IN_FETCH)]
 
 
 @pytest.mark.parametrize("inject", PLACES)
