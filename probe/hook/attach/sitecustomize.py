@@ -4,18 +4,28 @@ import os
 import sys
 
 
-def _chain():
+def _hidden():
+    """Where the sitecustomize lies that this one hides, None where there is none."""
     import importlib.machinery
     import importlib.util
 
     here = os.path.dirname(os.path.abspath(__file__))
     path = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
-    if spec is None or spec.loader is None:
+    return spec if spec is not None and spec.loader is not None else None
+
+
+def _chain():
+    try:
+        spec = _hidden() if sys.version_info >= (3, 4) else None
+    except Exception:
         return
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
+    if spec is not None:
+        import importlib.util
+
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)  # what goes wrong in there would have gone wrong without us
 
 
 def _arm():
@@ -37,15 +47,14 @@ def _arm():
 
 
 def _refused(spool, error):
-    try:
-        with open(os.path.join(spool, "seen-%d" % os.getpid()), "a") as seen:
-            seen.write("refused: %s: %s\n" % (type(error).__name__, " ".join(str(error).split())))
-    except Exception:
-        pass
+    with open(os.path.join(spool, "seen-%d" % os.getpid()), "a") as seen:
+        seen.write("refused: %s: %s\n" % (type(error).__name__, " ".join(str(error).split())))
 
 
 try:
-    if sys.version_info >= (3, 4):
-        _chain()
+    _chain()
 finally:
-    _arm()
+    try:
+        _arm()
+    except Exception:
+        pass

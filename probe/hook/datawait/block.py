@@ -13,11 +13,11 @@ pool is filled from the loader at the start of the cached block instead, where n
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from . import control, layout
 from .blockrecords import Counted
-from .layout import CACHED, UNKNOWN32
+from .layout import UNKNOWN32
 from .pulls import (
     EPOCH_ENDED,
     NO_BATCH,
@@ -42,6 +42,14 @@ LEAST_POOL = 10  # batches replayed: fewer would be one shape, one length, one c
 POOL_PATIENCE = 30 * SECOND
 WARM_UP = 5_000_000  # ns; a copy that took less is tried twice
 COPY_SHARE = 200  # copying may take a 200th of a live step
+
+
+class Served(NamedTuple):
+    """A batch from memory, and when it was asked for and there."""
+
+    batch: Any
+    enter: int
+    leave: int
 
 
 class Kit:
@@ -101,9 +109,9 @@ class Block:
     def admit(self, source: Source) -> None:
         """Brings an iterator's loader into the state this leg wants, before any step of it counts."""
 
-    def give(self, source: Source) -> Any:
-        """The batch for this fetch, or LIVE."""
-        return LIVE
+    def give(self, source: Source) -> Optional[Served]:
+        """The batch for this fetch, its slot of the epoch used up as the last thing done; None: the loader's own."""
+        return None
 
     def took(self, source: Source, batch: Any, elapsed: int) -> None:
         """A live batch was handed to training."""
@@ -120,7 +128,7 @@ class Block:
 
     # What the test calls.
 
-    def serve(self, source: Source) -> Any:
+    def serve(self, source: Source) -> Optional[Served]:
         known = self._sources.get(source.loader)
         if known is None:
             self._meet(source)
@@ -268,18 +276,16 @@ class CachedBlock(Block):
     def pool(self, source: Source) -> ReplayPool:
         return self.kit.pool(source)
 
-    def give(self, source: Source) -> Any:
+    def give(self, source: Source) -> Optional[Served]:
         clock = self.kit.clock
         enter = clock()
         try:
             batch = self.pool(source).serve()
         except LookupError:
             raise Void(NO_BATCH) from None
-        leave = clock()
+        served = Served(batch, enter, clock())
         self.kit.pulls.skip(source)
-        source.record(enter, leave, CACHED)
-        self.booked(leave - enter)
-        return batch
+        return served
 
     def start(self, steps: int) -> None:
         for source in self._sources.values():
@@ -299,7 +305,7 @@ class BusyBlock(CachedBlock):
         """The opposite: workers are brought back to work as a live block would find them."""
         self.kit.pulls.drain(source, self.kit.depths.get((source.loader, source.epoch), 0))
 
-    def give(self, source: Source) -> Any:
+    def give(self, source: Source) -> Optional[Served]:
         if source.ready():  # before the cached batch takes its slot: this may find that the epoch is over
             self.kit.pulls.pull(source)
         return super().give(source)

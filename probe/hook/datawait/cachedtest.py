@@ -25,7 +25,7 @@ from .block import LIVE, Block, Kit
 from .blockrecords import BlockRecords
 from .control import NEVER, BadPage, ControlPage, Plan
 from .layout import CACHED
-from .parking import Parking
+from .parking import Parking, RunEnded
 from .pulls import ENDED_EARLY, EPOCH_ENDED, TOO_FEW_STEPS, UNAVAILABLE, LoaderRaised, Source, Void
 from .saveguard import SaveGuard
 from .saving import saves
@@ -85,24 +85,23 @@ class CachedTest:
 
     def serve(self, source: Source) -> Any:
         """The batch of one training fetch. Raises what the loader raised, or StopIteration at the epoch's end."""
-        if self._park_due:
-            try:
-                self._park(source)
-            except Exception as error:
-                self._fail("parking", error)
         raised: Optional[BaseException] = None
         batch = LIVE
         try:
+            if self._park_due:
+                self._park(source)
             batch = self._serve(source)
-        except StopIteration:
-            self._epoch_over(source)
-            raise
+        except StopIteration as ended:
+            raised = ended
         except LoaderRaised as loader:
-            self._void(Void(ENDED_EARLY, "the loader raised"))
             raised = loader.error
         except Exception as error:
             self._fail("serve", error)
         if raised is not None:
+            if isinstance(raised, StopIteration):
+                self._epoch_over(source)
+            else:
+                self._void(ENDED_EARLY, "the loader raised")
             raise raised
         return self._live(source) if batch is LIVE else batch
 
@@ -139,11 +138,12 @@ class CachedTest:
             return
         if read is None:  # being written: again at the next step
             return
-        self._seen, self._plan = read
-        self._kit.cap = self._plan.cap
-        self._parking.know(self._plan.agent, self._page.path if self._plan.held else None)
-        if self._plan.mode == control.OBSERVE:
-            self._void(Void(ENDED_EARLY))
+        self._seen, plan = read
+        self._parking.know(plan.agent, self._page.path if plan.held else None)
+        self._kit.cap = plan.cap
+        self._plan = plan
+        if plan.mode == control.OBSERVE:
+            self._void(ENDED_EARLY)
 
     def _due(self, step: int) -> Optional[control.PlannedBlock]:
         """The block to begin at this step. One that lies behind already is written off."""
@@ -177,10 +177,19 @@ class CachedTest:
             if self._boundary:
                 self._boundary = False
                 self._turn(source)
-            return LIVE if self._running is None else self._running.serve(source)
+            running = self._running
+            served = None if running is None else running.serve(source)
         except Void as void:
-            self._void(void)
+            self._void(void.reason, void.why)
             return LIVE
+        if running is None or served is None:
+            return LIVE
+        try:  # the batch has used up a slot of the epoch: it goes to training whatever becomes of its record
+            source.record(served.enter, served.leave, CACHED)
+            running.booked(served.leave - served.enter)
+        except Exception as error:
+            self._fail("serve", error)
+        return served.batch
 
     def _turn(self, source: Source) -> None:
         """A step boundary: a block may end, count or begin."""
@@ -205,11 +214,19 @@ class CachedTest:
         self._number(planned.number)
         os.environ["DATAWAIT_TEST"] = "0"  # children this rank has from here on are no ranks
         if planned.leg != control.LIVE and not self._contaminated:
-            self._contaminated = True
             self._await_saves()
-            guardchild.begin(self._spool, self._guard.arm(), self._parking.agent)
+            self._arm()
+            self._contaminated = True
             now = self._clock()
             self._ring.mark(layout.TEST_BEGAN, now, now)
+
+    def _arm(self) -> None:
+        """Before the first batch comes twice. A run whose guard cannot be armed trains on its own batches alone."""
+        try:
+            guardchild.begin(self._spool, self._guard.arm(), self._parking.agent)
+        except Exception:
+            self._guard.disarm()
+            raise
 
     def _await_saves(self) -> None:
         """A save on another thread, begun with a clean model, is let finish: the run's end would cut it off."""
@@ -224,13 +241,13 @@ class CachedTest:
 
     def _live(self, source: Source) -> Any:
         """The loader's own batch; or what keeps an epoch as long as it should be."""
-        if self._contaminated and self._over(source):
+        enter = self._enter(source)
+        if enter is None:
             raise StopIteration
-        enter = self._clock()
         try:
             batch = source.live_next(0)
         except StopIteration:
-            self._void(Void(EPOCH_ENDED))
+            self._void(EPOCH_ENDED)
             batch = self._fill(source)
             if batch is LIVE:
                 raise
@@ -242,19 +259,20 @@ class CachedTest:
                 self._fail("live block", error)
         return batch
 
-    def _over(self, source: Source) -> bool:
+    def _enter(self, source: Source) -> Optional[int]:
+        """When the loader is about to be asked; None where the epoch has had all its batches."""
         try:
-            if not self._kit.pulls.over(source):
-                return False
-            self._epoch_over(source)
-            return True
+            if self._contaminated and self._kit.pulls.over(source):
+                self._epoch_over(source)
+                return None
+            return self._clock()
         except Exception as error:
             self._fail("end of epoch", error)
-            return False
+            return 0
 
     def _epoch_over(self, source: Source) -> None:
         """The epoch ends without its loader being asked: to a reader it ends like any other."""
-        self._void(Void(EPOCH_ENDED))
+        self._void(EPOCH_ENDED)
         try:
             now = self._clock()
             source.record(now, now, layout.END)
@@ -270,21 +288,24 @@ class CachedTest:
             enter = self._clock()
             batch = pool.serve()
             pulls.make_up(source)
-            source.record(enter, self._clock(), CACHED)
-            return batch
         except StopIteration:
             return LIVE
         except Exception as error:
             self._fail("end of epoch", error)
             return LIVE
-
-    def _void(self, void: Void) -> None:
-        """Abandons the running block, if there is one. Never raises: it is called on the way out of errors."""
-        running = self._close()
-        if running is None:
-            return
         try:
-            self._records.void(running.planned, void, running.first, running.began, running.ready)
+            source.record(enter, self._clock(), CACHED)
+        except Exception as error:
+            self._fail("end of epoch", error)
+        return batch
+
+    def _void(self, reason: int, why: Optional[str] = None) -> None:
+        """Abandons the running block, if there is one. It is called on the way out of errors, so none of its own."""
+        try:
+            running = self._close()
+            if running is not None:
+                void = Void(reason, why)
+                self._records.void(running.planned, void, running.first, running.began, running.ready)
         except Exception as error:
             self._complain(stream.IN_TEST, "cached-data test: void block", error)
 
@@ -315,16 +336,20 @@ class CachedTest:
             if running is not None and self._boundary and self._step >= running.planned.end:
                 self._finish(running, self._step, source)
         except Void as void:
-            self._void(void)
-        self._void(Void(ENDED_EARLY))
+            self._void(void.reason, void.why)
+        self._void(ENDED_EARLY)
 
     def _save_seen(self, call: str, target: str) -> None:
         """The save-guard's verdict, on whatever thread the save was tried. Does not return."""
-        if threading.get_ident() == self._thread:
-            self._void(Void(ENDED_EARLY))
         self._park_due = True  # for the training thread, if this is another one
         self._wake = 0
-        self._parking.wait_before_save(call, target)
+        try:
+            if threading.get_ident() == self._thread:
+                self._void(ENDED_EARLY)
+            self._parking.wait_before_save(call, target)
+        except Exception as error:
+            self._complain(stream.IN_TEST, "parking before a save", error)
+            raise RunEnded("datawait: %s refused: %s" % (call, error)) from error
 
     def _save_seen_in_child(self, call: str, target: str) -> None:
         guardchild.hold(self._spool, self._parking.agent, call, target)
@@ -333,12 +358,14 @@ class CachedTest:
 
     def _fail(self, where: str, error: BaseException) -> None:
         """Ends the test. Parking stays, and so does the guard: the model is what it is."""
-        if stream.foreign(error):
-            raise error
+        stream.own(error)
         self._broken = True
-        self._complain(stream.IN_TEST, "cached-data test: " + where, error)
-        self._void(Void(UNAVAILABLE, "%s: %s" % (type(error).__name__, error)))
-        self._rearm()
+        try:
+            self._complain(stream.IN_TEST, "cached-data test: " + where, error)
+            self._void(UNAVAILABLE, "%s: %s" % (type(error).__name__, error))
+            self._rearm()
+        except Exception as another:
+            stream.own(another)
 
     def _number(self, block: int) -> None:
         """The block of the fetches to come; the core puts it into their records."""

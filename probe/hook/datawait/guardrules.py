@@ -25,9 +25,13 @@ class Rules:
         self._judge = judge
 
     def saving(self, call: str, args: Arguments, kwargs: Keywords) -> None:
-        self._judge(
-            call, lambda ages: not _building() or _replaces(ages, args, kwargs), lambda: _target(args, kwargs)
-        )
+        def harmful(ages: Ages) -> bool:
+            try:
+                return not _building() or _replaces(ages, args, kwargs)
+            except Exception:
+                return True  # a save is one, whatever its arguments
+
+        self._judge(call, harmful, lambda: _target(args, kwargs))
 
     def saving_by(self, call: str, args: Arguments, kwargs: Keywords) -> None:
         self.saving(call, args[1:], kwargs)
@@ -135,7 +139,7 @@ def _building() -> bool:
 
 def _memory_maps() -> bool:
     """Whether numpy.memmap opens the file: its default is to open for writing what nobody will write to."""
-    frame = sys._getframe(3)  # of whoever called the stand-in of open
+    frame = sys._getframe(4)  # of whoever called the stand-in of open
     return str(frame.f_globals.get("__name__", "")).startswith("numpy.")
 
 

@@ -92,19 +92,21 @@ class Pulls:
 
     def pull(self, source: Source) -> Any:
         """One real batch that no step will train on."""
+        taken = self.taken(source)
         try:
             batch = source.live_next(layout.DISCARDED)
         except StopIteration:
             raise Void(EPOCH_ENDED) from None
         except Exception as error:
             raise LoaderRaised(error) from error
-        self.taken(source).pulled += 1
+        taken.pulled += 1
         return batch
 
     def skip(self, source: Source) -> None:
         """Uses up one slot of the epoch without the loader. Raises StopIteration when there is none left."""
+        taken = self.taken(source)
         source.skip_slot()
-        self.taken(source).skipped += 1
+        taken.skipped += 1
 
     def over(self, source: Source) -> bool:
         """Whether the epoch has had all its batches though the loader, which was spared some, has more."""
@@ -120,8 +122,9 @@ class Pulls:
         return source.length is None or source.batch_index < source.length
 
     def make_up(self, source: Source) -> None:
+        taken = self.taken(source)
         self.skip(source)
-        self.taken(source).pulled -= 1
+        taken.pulled -= 1
 
     def drain(self, source: Source, depth: int) -> None:
         """Throws away batches that lie ready beyond depth. Bounded: a fast loader refills while it is drained."""

@@ -87,10 +87,13 @@ class Source:
 
     def live_next(self, flags: int = 0) -> Any:
         """One real next on the loader, recorded with these further flags. A discarded batch uses no slot."""
-        batch = fetching.fetch(self.track, self.call, self._it(), flags, True)
-        if flags & DISCARDED:
-            self._shift_by(-1)
-        return batch
+        shift = -1 if flags & DISCARDED else 0
+        self._shift_by(shift)  # before it: once the loader has given a batch, nothing of ours may fail
+        try:
+            return fetching.fetch(self.track, self.call, self._it(), flags, True)
+        except BaseException:
+            self._shift_by(-shift)
+            raise
 
     def record(self, enter: int, leave: int, flags: int = CACHED, ready: int = UNKNOWN32) -> int:
         """Records a FETCH that did not touch the loader: the batch of the slot skipped last, or the epoch's end."""

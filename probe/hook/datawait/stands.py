@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, List, Tuple
 
 from . import holders
+from .stream import IN_SAVE, complain
 
 Before = Callable[[Tuple[Any, ...], Dict[str, Any]], None]
 
@@ -25,7 +26,7 @@ class Stand:
         self._before = before
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._before(args, kwargs)
+        _ask(self._before, args, kwargs)
         return self._original(*args, **kwargs)
 
     def __reduce__(self) -> Any:
@@ -108,10 +109,17 @@ class Stands:
 def _method(original: Any, before: Before) -> Any:
     @functools.wraps(original)
     def method(*args: Any, **kwargs: Any) -> Any:
-        before(args, kwargs)
+        _ask(before, args, kwargs)
         return original(*args, **kwargs)
 
     return method
+
+
+def _ask(before: Before, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    try:
+        before(args, kwargs)
+    except Exception as error:  # what ends the run is none
+        complain(IN_SAVE, "save-guard", error)
 
 
 def _names(module: Any) -> Dict[str, Any]:
