@@ -6,6 +6,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/stat"
 )
 
@@ -25,17 +26,27 @@ type rank struct {
 	live       spans                // when it trained as it always does
 	begun      int64                // live training: first sign to last
 	ended      int64
+	steps      int
 	steady     steadyState
-	waits      *cumulative // made when first asked for
+	waits      *cumulative       // made when first asked for
+	exposed    []float64         // per block of the cached-data test
+	slowest    *load.Loader      // that trains; nil without
+	crew       *crew             // of the slowest
+	start      loader.EpochStart // of the slowest
+	usage      loader.Device
+	shown      bool // in the picture of the run
+	drawn      drawing
 }
 
 // device is a watched GPU and the ranks that use it.
 type device struct {
 	*load.GPU
-	ranks []*rank
-	grade stat.Grade
-	lag   int64 // its counters run this much late; they are shifted back already
-	books ledger.Totals
+	ranks   []*rank
+	grade   stat.Grade
+	lag     int64 // its counters run this much late; they are shifted back already
+	books   ledger.Totals
+	ladder  ladder
+	unmixed unmixed
 }
 
 // align finds the GPU of every rank: by UUID, else as the only device there is, else in the order of local ranks.
@@ -57,6 +68,9 @@ func (r *run) align() {
 		r.ranked = append(r.ranked, ranks...)
 	}
 	slices.SortStableFunc(r.ranked, func(a, b *rank) int { return cmp.Compare(a.Number, b.Number) })
+	if len(r.ranked) > 0 {
+		r.ranked[0].shown = true
+	}
 	r.observed()
 }
 

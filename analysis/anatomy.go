@@ -8,11 +8,6 @@ import (
 // anatomy splits the mean step: the steady steps of every rank have a balance of their own, so the parts add up to the step exactly.
 // What no counter saw is unexplained, not left out.
 func (r *run) anatomy() {
-	r.eachRank(func(k *rank) {
-		if len(k.steady.runs) > 0 && (k.device == nil || len(k.device.ranks) > 1) {
-			k.alone(int64(r.options.IdleAfter))
-		}
-	})
 	var sum ledger.Totals
 	steps := 0
 	for _, k := range r.ranked {
@@ -40,6 +35,9 @@ func (r *run) anatomy() {
 
 // alone books the steady steps of a rank whose GPU has no page of its own for it: it has none, or shares it.
 func (k *rank) alone(idleAfter int64) {
+	if len(k.steady.runs) == 0 || k.device != nil && len(k.device.ranks) == 1 {
+		return
+	}
 	page := ledger.NewPage(k.Begin, idleAfter)
 	page.View(k.steady.entries())
 	var windows []load.Window

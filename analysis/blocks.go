@@ -69,7 +69,7 @@ func (r *run) blocks() []baseline.Block {
 				j = &baseline.Block{Number: int(b.Block), Leg: recording.Leg(b.Ref), DeviceTimed: true}
 				all[b.Block] = j
 			}
-			if !k.join(j, b) {
+			if !k.join(j, b, k.exposed[i]) {
 				continue
 			}
 			ranks[b.Block]++
@@ -87,7 +87,7 @@ func (r *run) blocks() []baseline.Block {
 }
 
 // join adds one rank's block, and what its GPU did inside; false if it is void there.
-func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
+func (k *rank) join(j *baseline.Block, b *recording.Block, exposed float64) bool {
 	leg := recording.Leg(b.Ref)
 	if !counted(b, leg) || leg != j.Leg {
 		j.Void = max(b.Reason, recording.VoidTooFewSteps)
@@ -102,7 +102,7 @@ func (k *rank) join(j *baseline.Block, b *recording.Block) bool {
 	j.Seconds += float64(b.End-b.Begin) / 1e9 / steps
 	// Ranks wait for one another, so a step is longer by the longest of their waits.
 	j.Wait = max(j.Wait, float64(b.Wait)/1e9/steps)
-	j.Exposed = max(j.Exposed, k.exposedIn(int64(b.Begin), int64(b.End))/steps) // NaN if one does not know
+	j.Exposed = max(j.Exposed, exposed/steps) // NaN if one does not know
 	j.DeviceTimed = j.DeviceTimed && b.Flags&recording.BlockDevice != 0
 	if k.device == nil {
 		return true
@@ -140,6 +140,13 @@ func (k *rank) interrupted(begin, end int64) uint32 {
 		}
 	}
 	return 0
+}
+
+// expose finds the exposed wait inside every block.
+func (k *rank) expose() {
+	for i := range k.Blocks {
+		k.exposed = append(k.exposed, k.exposedIn(int64(k.Blocks[i].Begin), int64(k.Blocks[i].End)))
+	}
 }
 
 // exposedIn is the exposed wait in seconds inside a stretch. A few fetches whose device clock was not read, as at the end of a

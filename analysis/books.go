@@ -8,12 +8,8 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// ledger books the allocated time of every GPU, and beside it the steady steps of its rank alone: their balance is the anatomy of
-// a step.
-func (r *run) ledger() {
-	r.eachDevice(func(d *device) { d.book(int64(r.options.IdleAfter)) })
-}
-
+// book books the allocated time of the GPU, and beside it the steady steps of its rank alone: their balance is the anatomy of a
+// step.
 func (d *device) book(idleAfter int64) {
 	if d.Node.Begin == load.Unknown {
 		return

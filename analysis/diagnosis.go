@@ -34,8 +34,8 @@ func (r *run) facts() verdict.Facts {
 	f := verdict.Facts{Steady: r.out.Step.N >= minSteady, HookDisabled: r.out.Quality.Hook.Disabled, HookSeen: unit.None[bool]("no agent watched"),
 		TestConclusion: unit.None[string]("no cached-data test ran")}
 	for _, k := range r.ranked {
-		f.Steps += k.stepCount()
-		f.Fetches += len(k.Fetches)
+		f.Steps += k.steps
+		f.Fetches += k.Fetched
 	}
 	if !f.Steady {
 		f.WhyNot = r.whyNotSteady()
@@ -63,7 +63,7 @@ func (r *run) facts() verdict.Facts {
 func (r *run) whyNotSteady() string {
 	steps := 0
 	for _, k := range r.ranked {
-		steps = max(steps, k.stepCount())
+		steps = max(steps, k.steps)
 	}
 	switch {
 	case len(r.ranked) == 0:
@@ -80,7 +80,7 @@ func (r *run) gpuFacts(f *verdict.Facts) {
 	var held, resident, untrusted mean
 	hours := 0.0
 	for _, d := range r.devices {
-		c := d.climb()
+		c := d.ladder
 		held.add(c.held, c.heldKnown)
 		resident.add(c.resident, c.residentKnown)
 		untrusted.add(float64(c.untrusted), float64(c.windows))

@@ -5,7 +5,7 @@
 // recording. It decides what a number means and refuses to guess: what was not measured stays missing, what contradicts
 // itself is untrusted, and a prediction that the run does not support is not made.
 //
-// [Run] is the table of contents: each pass is a method in a file of that name. Beneath it, load folds records into timelines,
+// [Run] is the table of contents, and study its chapter on single ranks: each pass is a method in a file of that name. Beneath it, load folds records into timelines,
 // ledger books GPU time, baseline judges the cached-data test, loader models the training loader, verdict and fixes say what
 // that means, and stat gives every number its interval.
 //

@@ -13,10 +13,8 @@ import (
 
 // gpus writes every GPU's row: the ladder from allocated to tensor-active, over the same time that the ledger books.
 func (r *run) gpus() {
-	rows := make([]GPU, len(r.devices))
-	parallel(len(rows), func(i int) { rows[i] = r.devices[i].row() })
-	r.out.GPUs = append(r.out.GPUs, rows...)
 	for _, d := range r.devices {
+		r.out.GPUs = append(r.out.GPUs, d.row())
 		r.out.Emulated = r.out.Emulated || emulated(d)
 	}
 	for _, k := range r.ranked {
@@ -48,18 +46,14 @@ func (d *device) row() GPU {
 	for _, k := range d.ranks {
 		g.Holders = append(g.Holders, fmt.Sprintf("rank %d (pid %d)", k.Number, k.Declaration.PID))
 	}
-	c := d.climb()
+	c := d.ladder
 	g.Coverage = quotient(float64(c.covered), float64(d.books.Allocated), "no time was allocated")
 	g.Untrusted = quotient(float64(c.untrusted), float64(c.windows), noWindow)
 	g.HeldRatio = quotient(c.held, c.heldKnown, "no source told who holds this GPU")
 	g.ResidentRatio = quotient(c.resident, c.residentKnown, noWindow)
 	g.TensorActiveRatio = quotient(c.tensor, c.tensorKnown, "tensor activity was not read")
 	g.SMActiveRatio = portion(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), noActivity)
-	u := d.unmix()
-	g.SMActiveComputing, g.SMActiveWaiting = u.computing, u.waiting
-	for _, k := range d.ranks {
-		k.waits = nil // as long as the run has fetches, and hardly needed again
-	}
+	g.SMActiveComputing, g.SMActiveWaiting = d.unmixed.computing, d.unmixed.waiting
 	return g
 }
 
@@ -104,6 +98,9 @@ type ladder struct {
 	sm                      *stat.Ratio
 	smCount                 int
 }
+
+// show finds out what the counters showed.
+func (d *device) show() { d.ladder, d.unmixed = d.climb(), d.unmix() }
 
 // climb adds up the windows, each by the part of it that is allocated. Untrusted ones count as untrusted and as nothing else.
 func (d *device) climb() ladder {

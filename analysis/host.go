@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/datawait/datawait/analysis/load"
@@ -82,7 +83,8 @@ func total(devices map[uint16]*load.Series, live func(int64) bool, why string) R
 func jobUsage(u *load.Host, live func(int64) bool) (cores, queue Ratio) {
 	var cpu, waited, longest float64
 	queued := false
-	for _, p := range u.Processes {
+	for _, pid := range slices.Sorted(maps.Keys(u.Processes)) {
+		p := u.Processes[pid]
 		sum, seconds := p.Usage.Sum(load.ProcessCPU, live)
 		cpu += sum
 		longest = max(longest, seconds)

@@ -1,11 +1,13 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// live parts what a rank did as it always does from what the cached-data test made it do.
+// part tells what a rank did as it always does from what the cached-data test made it do.
 //
 //	observed |------------------------------------------------------------|
 //	test              ^ began
@@ -13,23 +15,25 @@ import (
 //	live     |========|    |======|             |======|
 //
 // Between the blocks the test serves from memory, throws batches away or waits for workers: none of that is training.
-func (r *run) live() {
-	for _, k := range r.ranked {
-		if k.Begin == load.Unknown {
-			continue
-		}
-		if k.TestBegan == load.Unknown {
-			k.live = k.live.add(k.Begin, k.End)
-			continue
-		}
-		r.tested = true
-		k.live = k.live.add(k.Begin, k.TestBegan)
-		for i := range k.Blocks {
-			if b := &k.Blocks[i]; counted(b, recording.LegLive) && int64(b.Begin) >= k.TestBegan {
-				k.live = k.live.add(max(int64(b.Begin), k.liveEnd()), int64(b.End))
-			}
+func (k *rank) part() {
+	if k.Begin == load.Unknown {
+		return
+	}
+	if k.TestBegan == load.Unknown {
+		k.live = k.live.add(k.Begin, k.End)
+		return
+	}
+	k.live = k.live.add(k.Begin, k.TestBegan)
+	for i := range k.Blocks {
+		if b := &k.Blocks[i]; counted(b, recording.LegLive) && int64(b.Begin) >= k.TestBegan {
+			k.live = k.live.add(max(int64(b.Begin), k.liveEnd()), int64(b.End))
 		}
 	}
+}
+
+// tested reports whether a cached-data test ran.
+func (r *run) tested() bool {
+	return slices.ContainsFunc(r.ranked, func(k *rank) bool { return k.Begin != load.Unknown && k.TestBegan != load.Unknown })
 }
 
 func (k *rank) liveEnd() int64 {

@@ -12,22 +12,24 @@ import (
 
 // loaders writes where a batch's time goes, a row per loader; the same loader of several ranks is one row.
 func (r *run) loaders() {
-	rows := map[uint16]*crew{}
-	for _, k := range r.ranked {
+	for _, id := range sorted(r.crews) {
+		r.out.Loaders = append(r.out.Loaders, r.crews[id].row())
+	}
+}
+
+// addTo adds the loaders of the group to those of the job.
+func (g *group) addTo(crews map[uint16]*crew) {
+	for _, k := range g.ranks {
 		for _, l := range k.Loaders {
-			b := rows[l.ID]
+			b := crews[l.ID]
 			if b == nil {
 				b = newCrew(l.ID)
-				rows[l.ID] = b
+				crews[l.ID] = b
 			}
 			b.add(k, l)
 		}
-		k.addFetches(rows)
+		k.addFetches(crews)
 	}
-	for _, id := range sorted(rows) {
-		r.out.Loaders = append(r.out.Loaders, rows[id].row())
-	}
-	r.crews = rows
 }
 
 // addFetches hands every fetch of the rank to the crew of its loader, if that is asked for.

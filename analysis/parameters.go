@@ -28,25 +28,31 @@ func (st *steadyState) perStep(ns int64) float64 { return float64(ns) / 1e9 / fl
 
 // parameters is what the loader's model needs to know of a rank: its step, and the loader it waits for most.
 func (r *run) parameters(k *rank) loader.Parameters {
-	b := newCrew(0)
-	l := k.slowest()
-	if l != nil {
-		b = newCrew(l.ID)
-		b.add(k, l)
-		k.addFetches(map[uint16]*crew{l.ID: b})
-	}
-	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.deviceUse(), GPUs: len(r.ranked)}
+	b, l := k.crew, k.slowest
+	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.usage, GPUs: len(r.ranked)}
 	if l != nil {
 		workers, known := k.workers(l.ID)
 		p.Args = b.arguments(workers)
 		p.Args.Unseen = !known
-		p.Epoch = k.epochStart(l, b)
+		p.Epoch = k.start
 	}
 	return p
 }
 
-// slowest is the training loader that the rank waits for most.
-func (k *rank) slowest() (slowest *load.Loader) {
+// model finds what the loader's model needs to know of the rank, should it set the pace.
+func (k *rank) model() {
+	k.crew = newCrew(0)
+	if k.slowest = k.slowestLoader(); k.slowest != nil {
+		k.crew = newCrew(k.slowest.ID)
+		k.crew.add(k, k.slowest)
+		k.addFetches(map[uint16]*crew{k.slowest.ID: k.crew})
+		k.start = k.epochStart(k.slowest, k.crew)
+	}
+	k.usage = k.deviceUse()
+}
+
+// slowestLoader is the training loader that the rank waits for most.
+func (k *rank) slowestLoader() (slowest *load.Loader) {
 	wait := map[uint16]int64{}
 	for i := range k.Fetches {
 		if f := &k.Fetches[i]; k.training(f) && !f.Test() {
@@ -219,7 +225,7 @@ func (k *rank) deviceUse() loader.Device {
 		}
 	}
 	d.Resident, d.SMActive = resident.value(noWindow), sm.value(noActivity)
-	if c, ok := k.device.unmix().computing.Get(); ok {
+	if c, ok := k.device.unmixed.computing.Get(); ok {
 		d.SMComputing = unit.Some(c.Value)
 	}
 	d.Emulated = emulated(k.device)

@@ -2,6 +2,8 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
@@ -67,7 +69,7 @@ func (r *run) coverage(q *Quality) {
 	var covered, allocated, length float64
 	windows := 0
 	for _, d := range r.devices {
-		c := d.climb()
+		c := d.ladder
 		covered += float64(c.covered)
 		allocated += float64(d.books.Allocated)
 		windows += len(d.Windows)
@@ -113,18 +115,23 @@ func (r *run) lag() Ratio {
 	return unit.Some(float64(worst) / 1e9)
 }
 
-// ownCost adds up what the agents' probes say of themselves.
+// ownCost adds up what the agents' processes say of themselves. What a probe takes is part of its process's, and tells no memory. A
+// child that was started again is one process after another, so both are means over the longest time that any was watched.
 func (r *run) ownCost() OwnCost {
 	var cores, rss float64
 	any := false
 	for _, n := range r.job.Nodes {
-		for _, s := range n.Usage.Sources {
-			if sum, seconds := s.Sum(load.SourceCPU, nil); seconds > 0 {
-				cores, any = cores+sum/seconds, true
+		var cpu, held, longest float64
+		for _, key := range slices.SortedFunc(maps.Keys(n.Usage.Sources), load.Source.Compare) {
+			s := n.Usage.Sources[key]
+			bytes, seconds := s.Sum(load.SourceRSS, nil)
+			used, _ := s.Sum(load.SourceCPU, nil)
+			if seconds > 0 {
+				cpu, held, longest = cpu+used, held+bytes, max(longest, seconds)
 			}
-			if sum, seconds := s.Sum(load.SourceRSS, nil); seconds > 0 {
-				rss += sum / seconds
-			}
+		}
+		if longest > 0 {
+			cores, rss, any = cores+cpu/longest, rss+held/longest, true
 		}
 	}
 	if !any {

@@ -43,7 +43,7 @@ const noSteady = "no steps outside epoch starts and warm-up were recorded"
 func (k *rank) row() Rank {
 	d := &k.Declaration
 	st := &k.steady
-	row := Rank{Rank: k.Number, Host: k.Node.Host, PID: d.PID, Steps: k.stepCount(), Ended: k.end(),
+	row := Rank{Rank: k.Number, Host: k.Node.Host, PID: d.PID, Steps: k.steps, Ended: k.end(),
 		LocalRank: maybe(d.LocalRank, "the launcher did not say"),
 		Restart:   maybe(d.Restart, "the launcher did not say"),
 		GPUUUID:   unit.None[string]("it runs on no GPU that was watched"),
@@ -86,8 +86,10 @@ func maybe[T any](p *T, why string) unit.Maybe[T] {
 	return unit.Some(*p)
 }
 
-// stepCount is how many steps the rank was seen to make. Where records are missing, its own counts say how many they were.
-func (k *rank) stepCount() int {
+// count counts the steps that the rank was seen to make. Where records are missing, its own counts say how many they were.
+func (k *rank) count() { k.steps = k.countSteps() }
+
+func (k *rank) countSteps() int {
 	n := 0
 	if !k.byFetch {
 		if n = len(k.Steps); len(k.Gaps) > 0 && n > 0 {
@@ -112,7 +114,7 @@ func (k *rank) stepCount() int {
 
 // lossy reports whether the totals of a loader tell more than its records.
 func (k *rank) lossy(l *load.Loader) bool {
-	return l != nil && l.Summed && (len(k.Fetches) == 0 || len(k.Gaps) > 0 && l.Sums.Fetches.Or(0) > uint64(l.Fetches))
+	return l != nil && l.Summed && (k.Fetched == 0 || len(k.Gaps) > 0 && l.Sums.Fetches.Or(0) > uint64(l.Fetches))
 }
 
 // end says how the process ended.

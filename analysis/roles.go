@@ -7,14 +7,6 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// roles finds the loaders that feed training. A fetch with autograd off belongs to validation; a loader trains if steps are
-// made between the fetches of one of its iterators. Where no loader shows that (one batch per epoch; no optimizer was seen), the
-// busiest one trains, if the steps can have been made on its batches. A rank that steps and has no such loader gets its batches
-// in a way that was not seen.
-func (r *run) roles() {
-	r.eachRank((*rank).role)
-}
-
 // usage is how one loader was used by a rank.
 type usage struct {
 	delivered int
@@ -26,6 +18,10 @@ type usage struct {
 	step      int
 }
 
+// role finds the loaders that feed training. A fetch with autograd off belongs to validation; a loader trains if steps are
+// made between the fetches of one of its iterators. Where no loader shows that (one batch per epoch; no optimizer was seen), the
+// busiest one trains, if the steps can have been made on its batches. A rank that steps and has no such loader gets its batches
+// in a way that was not seen.
 func (k *rank) role() {
 	k.byFetch = len(k.Steps) < 2
 	used := k.usages(func(f *load.Fetch) bool { return !f.Is(recording.FetchNoGrad) })

@@ -14,6 +14,7 @@ type Options struct {
 	Version   string        // of the program that writes the result
 	Name      string        // of the job; "" takes the script's name from the command
 	IdleAfter time.Duration // without a sign of life for so long, a held GPU is idle; 0 means a minute
+	AtOnce    int           // how many ranks are studied side by side, which is what memory grows with; 0 means 2. It changes no number
 }
 
 // ErrNothing means that Run was given no recording at all.
@@ -29,23 +30,14 @@ func Run(nodes []recording.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range job.Ranks {
-		reading, err := k.Load(&load.Room{})
-		if err != nil {
-			return nil, err
-		}
-		job.Reading.Add(reading)
-	}
-	r := &run{job: job, options: o, out: &Result{Schema: Schema, Version: o.Version, Nodes: []string{}, Ranks: []Rank{}, Loaders: []Loader{}, GPUs: []GPU{},
+	r := &run{job: job, options: o, crews: map[uint16]*crew{}, out: &Result{Schema: Schema, Version: o.Version, Nodes: []string{}, Ranks: []Rank{}, Loaders: []Loader{}, GPUs: []GPU{},
 		Step: Step{Anatomy: []Part{}}}}
 
-	r.align()     // which rank runs on which GPU
-	r.roles()     // which loader trains
-	r.live()      // what was training, and what the cached-data test
-	r.steady()    // the steps that stand for all others
-	r.skew()      // how late the counters run
-	r.ledger()    // where the allocated time of each GPU went
-	r.gpus()      // what its counters showed
+	r.align()                         // which rank runs on which GPU
+	if err := r.study(); err != nil { // what each of them did
+		return nil, err
+	}
+	r.gpus()      // what their counters showed
 	r.baseline()  // the cached-data test
 	r.anatomy()   // where a step's time goes
 	r.loaders()   // where a batch's time goes
@@ -68,7 +60,6 @@ type run struct {
 	devices []*device
 	begin   int64 // of the whole observation, on the common clock
 	end     int64
-	tested  bool // a cached-data test ran
 	crews   map[uint16]*crew
 	warn    []string          // what passes have to say before quality gathers it
 	test    *baseline.Outcome // nil if there was none

@@ -37,14 +37,7 @@ type opening struct {
 	ns     int64
 }
 
-// steady gathers, per rank, the steps that stand for all others.
-func (r *run) steady() {
-	r.eachRank(func(k *rank) {
-		k.gather()
-		k.openings()
-	})
-}
-
+// gather finds the steps that stand for all others, and adds them up.
 func (k *rank) gather() {
 	st := &k.steady
 	each := k.batchSize()

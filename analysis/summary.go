@@ -51,7 +51,7 @@ func (r *run) jobRow() {
 	}
 	numbers := map[int]int{}
 	for _, k := range r.ranked {
-		numbers[k.Number] += k.stepCount()
+		numbers[k.Number] += k.steps
 		if !k.byFetch {
 			j.StepIs = "optimizer step"
 		}
@@ -67,7 +67,7 @@ func (r *run) jobRow() {
 	if r.end > r.begin {
 		j.WallSeconds = unit.Some(float64(r.end-r.begin) / 1e9)
 	}
-	j.Throwaway = r.tested && r.out.EndedBy.Or("") == recording.EndedByDatawait
+	j.Throwaway = r.tested() && r.out.EndedBy.Or("") == recording.EndedByDatawait
 	fetches, steps := 0, 0
 	for _, k := range r.ranked {
 		if !k.unfed() {

@@ -22,13 +22,11 @@ func (r *run) timeline() {
 		return
 	}
 	k := r.ranked[0]
-	for i := range k.Fetches {
-		if f := &k.Fetches[i]; k.training(f) && f.Wait() > 0 {
-			t.Wait = append(t.Wait, r.interval(k.Node, f.Enter, f.Exit))
-		}
-		if f := &k.Fetches[i]; k.training(f) && f.Is(recording.FetchFirst) && !f.Test() {
-			t.Marks = append(t.Marks, TimelineMark{r.interval(k.Node, f.Enter, f.Exit), "epoch start"})
-		}
+	for _, w := range k.drawn.waits {
+		t.Wait = append(t.Wait, r.interval(k.Node, w.begin, w.end))
+	}
+	for _, s := range k.drawn.starts {
+		t.Marks = append(t.Marks, TimelineMark{r.interval(k.Node, s.begin, s.end), "epoch start"})
 	}
 	for i := range k.Blocks {
 		b := &k.Blocks[i]
@@ -41,6 +39,28 @@ func (r *run) timeline() {
 			t.Marks = append(t.Marks, TimelineMark{r.interval(k.Node, m.Begin, m.End), "validation"})
 		case recording.MarkCheckpoint:
 			t.Marks = append(t.Marks, TimelineMark{r.interval(k.Node, m.Begin, m.End), "checkpoint"})
+		}
+	}
+}
+
+// drawing is what a rank did as a picture shows it.
+type drawing struct{ waits, starts []span }
+
+// draw finds what a picture of the rank shows, if it is the one that is drawn.
+func (k *rank) draw() {
+	if !k.shown {
+		return
+	}
+	for i := range k.Fetches {
+		f := &k.Fetches[i]
+		if !k.training(f) {
+			continue
+		}
+		if f.Wait() > 0 {
+			k.drawn.waits = append(k.drawn.waits, span{f.Enter, f.Exit})
+		}
+		if f.Is(recording.FetchFirst) && !f.Test() {
+			k.drawn.starts = append(k.drawn.starts, span{f.Enter, f.Exit})
 		}
 	}
 }

@@ -32,18 +32,16 @@ const (
 	lagReach     = 2    // windows
 )
 
-// skew finds and undoes the lag of every GPU's counters.
-func (r *run) skew() {
-	r.eachDevice(func(d *device) {
-		if len(d.ranks) != 1 || len(d.Windows) == 0 {
-			return
-		}
-		d.lag = d.late()
-		for i := range d.Windows {
-			d.Windows[i].Begin -= d.lag
-			d.Windows[i].End -= d.lag
-		}
-	})
+// skew finds and undoes the lag of the GPU's counters.
+func (d *device) skew() {
+	if len(d.ranks) != 1 || len(d.Windows) == 0 {
+		return
+	}
+	d.lag = d.late()
+	for i := range d.Windows {
+		d.Windows[i].Begin -= d.lag
+		d.Windows[i].End -= d.lag
+	}
 }
 
 // late returns by how much the windows are stamped too late.

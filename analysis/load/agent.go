@@ -10,13 +10,14 @@ import (
 // agentFold takes the records of the agent of a node.
 type agentFold struct {
 	source
-	node *Node
-	gpus map[uint16]*GPU // by the stream's own number
-	bad  uint64
+	node  *Node
+	index int
+	gpus  map[uint16]*GPU // by the stream's own number
+	bad   uint64
 }
 
 func newAgentFold(node *Node, s *recording.Stream, from source) agentFold {
-	a := agentFold{source: from, node: node, gpus: map[uint16]*GPU{}}
+	a := agentFold{source: from, node: node, index: len(node.Notes), gpus: map[uint16]*GPU{}}
 	for _, note := range s.Notes.GPUs {
 		a.gpus[note.GPU] = node.gpu(note)
 	}
@@ -80,7 +81,7 @@ func (a *agentFold) take(records []recording.Record) {
 			ok = a.add(byRef(devices, v.Ref, deviceFields), v.Begin, v.End, v.Read, v.Ops, v.Busy, v.ReadWait)
 		case recording.KindSource:
 			v := rec.Source()
-			ok = a.add(byRef(a.node.Usage.Sources, v.Ref, sourceFields), v.Begin, v.End, seconds(v.Lateness), reading32(v.Samples), reading32(v.Errors), v.CPU, reading(v.RSS))
+			ok = a.add(byRef(a.node.Usage.Sources, Source{a.index, v.Ref}, sourceFields), v.Begin, v.End, seconds(v.Lateness), reading32(v.Samples), reading32(v.Errors), v.CPU, reading(v.RSS))
 		}
 		if !ok {
 			a.bad++

@@ -1,6 +1,10 @@
 package load
 
-import "github.com/datawait/datawait/probe/recording"
+import (
+	"cmp"
+
+	"github.com/datawait/datawait/probe/recording"
+)
 
 // Host is what the agent saw of one machine. Weights are seconds.
 type Host struct {
@@ -10,7 +14,18 @@ type Host struct {
 	Disks     map[uint16]*Series
 	Nets      map[uint16]*Series
 	Processes map[uint32]*Process // by pid
-	Sources   map[uint16]*Series
+	Sources   map[Source]*Series
+}
+
+// Source is a probe, or a process of the agent: each of its streams counts its own.
+type Source struct {
+	Agent int // stream of the node's agents, in their order
+	Ref   uint16
+}
+
+// Compare orders sources by stream, then number.
+func (s Source) Compare(o Source) int {
+	return cmp.Or(cmp.Compare(s.Agent, o.Agent), cmp.Compare(s.Ref, o.Ref))
 }
 
 // Process is one process over time.
@@ -84,7 +99,7 @@ const (
 func newHost() Host {
 	return Host{
 		Machine: newSeries(machineFields, seriesCap), Limits: newSeries(limitsFields, seriesCap), Pressure: newSeries(pressureFields, seriesCap),
-		Disks: map[uint16]*Series{}, Nets: map[uint16]*Series{}, Sources: map[uint16]*Series{}, Processes: map[uint32]*Process{},
+		Disks: map[uint16]*Series{}, Nets: map[uint16]*Series{}, Sources: map[Source]*Series{}, Processes: map[uint32]*Process{},
 	}
 }
 
@@ -99,7 +114,7 @@ func (h *Host) process(pid uint32, role recording.ProcessRole) *Process {
 	return p
 }
 
-func byRef(m map[uint16]*Series, ref uint16, width int) *Series {
+func byRef[K comparable](m map[K]*Series, ref K, width int) *Series {
 	s := m[ref]
 	if s == nil {
 		fresh := newSeries(width, seriesCap)

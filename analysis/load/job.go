@@ -100,6 +100,7 @@ type Rank struct {
 
 	// Known once it was loaded.
 	Loaders      []*Loader // ordered by ID
+	Fetched      int       // how many Fetches there are
 	Exposures    int       // device-clock records that found their fetch
 	Emulated     bool      // its device clock is the emulated one
 	FetchCPU     int64     // Σ thread CPU inside next(), over the FetchClocked fetches that know it

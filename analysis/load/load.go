@@ -19,6 +19,7 @@ func (r *Rank) Load(room *Room) (all Reading, err error) {
 		all.Add(reading)
 	}
 	r.order()
+	r.Fetched = len(r.Fetches)
 	r.joinNotes()
 	all.Orphans += r.joinThreads()
 	for _, w := range r.workers {
@@ -47,42 +48,37 @@ func (r *Rank) Unload(room *Room) {
 	}
 }
 
-// Room is memory for the timelines of one rank, which the next one may use. The zero Room is empty.
+// Room is memory for timelines, which one rank after another may use. The zero Room is empty. It is for one goroutine.
 type Room struct {
-	spareFetches []Fetch
-	spareSteps   []Step
+	spareFetches [][]Fetch
+	spareSteps   [][]Step
 	spareBatches [][]Batch
 }
 
-func (r *Room) fetches(n int) []Fetch {
-	if cap(r.spareFetches) < n {
-		r.spareFetches = nil // the collector's, before there are two
-		return make([]Fetch, 0, n)
+func (r *Room) fetches(n int) []Fetch { return spare(&r.spareFetches, n) }
+func (r *Room) steps(n int) []Step    { return spare(&r.spareSteps, n) }
+
+// spare returns an empty slice with room for n; one that is too small is the collector's.
+func spare[T any](stack *[][]T, n int) []T {
+	if last := pop(stack); cap(last) >= n {
+		return last[:0]
 	}
-	return r.spareFetches[:0]
+	return make([]T, 0, n)
 }
 
-func (r *Room) steps(n int) []Step {
-	if cap(r.spareSteps) < n {
-		r.spareSteps = nil
-		return make([]Step, 0, n)
+func pop[T any](stack *[][]T) (last []T) {
+	if n := len(*stack); n > 0 {
+		last = (*stack)[n-1]
+		*stack = (*stack)[:n-1]
 	}
-	return r.spareSteps[:0]
+	return last
 }
 
 // batches returns the batches that were given back last, emptied.
-func (r *Room) batches() []Batch {
-	n := len(r.spareBatches)
-	if n == 0 {
-		return nil
-	}
-	last := r.spareBatches[n-1]
-	r.spareBatches = r.spareBatches[:n-1]
-	return last[:0]
-}
+func (r *Room) batches() []Batch { return pop(&r.spareBatches)[:0] }
 
 func (r *Room) free(f []Fetch, s []Step) {
-	r.spareFetches, r.spareSteps = f, s
+	r.spareFetches, r.spareSteps = append(r.spareFetches, f), append(r.spareSteps, s)
 }
 
 func (r *Room) giveBack(b *Builds) {

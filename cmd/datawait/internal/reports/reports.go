@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -59,13 +60,16 @@ func join(formats []report.Format, separator string) string {
 	return strings.Join(names, separator)
 }
 
+// mostAtOnce bounds how many ranks are analysed side by side: each takes memory of its own.
+const mostAtOnce = 8
+
 // Analyse reads a recording, one of its nodes or a bare spool, and returns what it says.
 func Analyse(dir, version string) (*analysis.Result, *recording.Recording, error) {
 	r, err := recording.Open(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	result, err := analysis.Run(r.Readers(), analysis.Options{Version: version})
+	result, err := analysis.Run(r.Readers(), analysis.Options{Version: version, AtOnce: min(runtime.NumCPU(), mostAtOnce)})
 	if err != nil {
 		return nil, r, fmt.Errorf("analysing %s: %w", dir, err)
 	}

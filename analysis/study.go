@@ -1,0 +1,107 @@
+package analysis
+
+import (
+	"cmp"
+
+	"github.com/datawait/datawait/analysis/internal/together"
+	"github.com/datawait/datawait/analysis/load"
+)
+
+// group is a watched GPU and the ranks that use it, or a rank on no such GPU. Its passes need nothing of the others.
+type group struct {
+	device *device // nil without
+	ranks  []*rank
+}
+
+// study goes through the groups: of a long job, memory should not hold every step of all ranks. Several are studied side by side; what
+// they have in common is added up one after the other, so the result is the same as if they all were.
+func (r *run) study() error {
+	groups := r.groups()
+	errs := make([]error, len(groups))
+	atOnce := cmp.Or(r.options.AtOnce, 2)
+	rooms := make(chan *load.Room, atOnce)
+	for range atOnce {
+		rooms <- &load.Room{}
+	}
+	turns := make([]chan struct{}, len(groups)+1)
+	for i := range turns {
+		turns[i] = make(chan struct{})
+	}
+	close(turns[0])
+	together.Do(len(groups), atOnce, func(i int) {
+		defer close(turns[i+1])
+		room := <-rooms
+		defer func() { rooms <- room }()
+		g := &groups[i]
+		reading, err := g.load(room)
+		if errs[i] = err; err != nil {
+			return
+		}
+		g.passes(int64(r.options.IdleAfter))
+		<-turns[i]
+		r.job.Reading.Add(reading)
+		g.addTo(r.crews)
+		g.unload(room)
+	})
+	return cmp.Or(errs...)
+}
+
+// passes is what is found out about a group by itself.
+func (g *group) passes(idleAfter int64) {
+	for _, k := range g.ranks {
+		k.role()     // which loader trains
+		k.count()    // its steps
+		k.part()     // what was training, and what the cached-data test
+		k.gather()   // the steps that stand for all others
+		k.openings() // the starts of epochs
+	}
+	if d := g.device; d != nil {
+		d.skew()          // how late its counters run
+		d.book(idleAfter) // where its allocated time went
+		d.show()          // what its counters showed
+	}
+	for _, k := range g.ranks {
+		k.alone(idleAfter) // the steady steps by themselves, where that is not done yet
+		k.expose()         // what blocks of the cached-data test waited
+		k.model()          // what the loader's model needs
+		k.draw()           // what a picture shows
+	}
+}
+
+// groups puts ranks and devices together, in the order of the ranks.
+func (r *run) groups() (groups []group) {
+	of := map[*device]int{}
+	for _, k := range r.ranked {
+		i, ok := of[k.device]
+		if k.device == nil || !ok {
+			i = len(groups)
+			groups = append(groups, group{device: k.device})
+			of[k.device] = i
+		}
+		groups[i].ranks = append(groups[i].ranks, k)
+	}
+	for _, d := range r.devices {
+		if len(d.ranks) == 0 {
+			groups = append(groups, group{device: d})
+		}
+	}
+	return groups
+}
+
+func (g *group) load(room *load.Room) (all load.Reading, err error) {
+	for _, k := range g.ranks {
+		reading, err := k.Load(room)
+		if err != nil {
+			return all, err
+		}
+		all.Add(reading)
+	}
+	return all, nil
+}
+
+func (g *group) unload(room *load.Room) {
+	for _, k := range g.ranks {
+		k.waits = nil
+		k.Unload(room)
+	}
+}
