@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import weakref
 from typing import Any, Callable, Dict, Optional
 
 from . import layout
@@ -35,6 +36,10 @@ def _always() -> bool:
     return True
 
 
+def _none() -> None:
+    return None
+
+
 is_grad_enabled: Callable[[], bool] = _always
 
 
@@ -52,12 +57,13 @@ def use_torch() -> None:
 class Loader:
     """A loader object as the records know it."""
 
-    __slots__ = ("number", "ring", "note", "epochs", "totals")
+    __slots__ = ("number", "ring", "note", "epochs", "totals", "latest")
 
     def __init__(self, number: int, note: Dict[str, Any]) -> None:
         self.number = number
         self.note = note
         self.epochs = 0
+        self.latest: Callable[[], Any] = _none  # a weak reference to its newest Track
         self.ring: Optional[Ring] = None
 
     def join(self, ring: Ring, builds: bool, length: Optional[int]) -> None:
@@ -81,6 +87,7 @@ class Track:
         self.ring: Optional[Ring] = None
         self.epoch = loader.epochs
         loader.epochs += 1
+        loader.latest = weakref.ref(self)
         self.batch = 0
         self.first = FIRST
         self.length: Optional[int] = None  # batches this iterator will yield

@@ -1,5 +1,7 @@
 """Numbers for loader objects. A loader made anew like one that is gone (an evaluation loop makes one each time) keeps
-its number; the table holds no reference to a loader, so nothing lives longer for being watched."""
+its number, also where something still holds the old one but nothing iterates over it and both read the same data set:
+Accelerate keeps every loader it ever prepared. The table holds no reference to a loader, so nothing lives longer for
+being watched."""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
     likeness = json.dumps(note, sort_keys=True, default=str)
     alike = _by_likeness.setdefault(likeness, [])
     for position, (other, loader) in enumerate(alike):
-        if other() is None:
+        if _retired(other(), loader, thing):
             alike[position] = (reference, loader)
             _by_id[key] = (reference, loader)
             return loader
@@ -52,6 +54,24 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
     alike.append((reference, loader))
     _by_id[key] = (reference, loader)
     return loader
+
+
+def _retired(other: Any, loader: Loader, thing: Any) -> bool:
+    """Whether thing takes the place of the other, which was numbered as loader."""
+    if other is None:
+        return True
+    return loader.latest() is None and _data(other) is not None and _data(other) == _data(thing)
+
+
+def _data(thing: Any) -> Any:
+    """What tells the data set of a loader from others: the object, or for Hugging Face's, of which a Trainer makes a
+    copy for each evaluation, the fingerprint of their content."""
+    dataset = getattr(thing, "__dict__", {}).get("dataset")
+    if dataset is None:
+        return None
+    if type(dataset).__module__.startswith("datasets."):
+        return getattr(dataset, "__dict__", {}).get("_fingerprint", id(dataset))
+    return id(dataset)
 
 
 class _Never:

@@ -12,6 +12,7 @@ import ringreader
 
 import datawait
 from datawait import layout, loaders
+from datawait.fetch import Track
 
 
 class Loader:
@@ -203,6 +204,40 @@ def test_a_loader_made_anew_keeps_its_number(monkeypatch):
     assert loaders.find(again) is None
     assert loaders.register(again, note) is first
     assert loaders.register(Loader(), {**note, "dataset": "y"}) is not first
+
+
+class OverData(Loader):
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+
+def test_a_loader_made_anew_over_the_same_data_keeps_its_number_though_the_old_one_is_kept(monkeypatch):
+    monkeypatch.setattr(loaders, "_by_id", {})
+    monkeypatch.setattr(loaders, "_by_likeness", {})
+    note, data = {"kind": "torch", "dataset": "x"}, Loader()
+    kept = [OverData(data)]  # as Accelerate keeps every loader it ever prepared
+    first = loaders.register(kept[0], note)
+    running = Track(first)
+    kept.append(OverData(data))
+    second = loaders.register(kept[1], note)
+    assert second is not first  # the first is being iterated over: two loaders side by side
+    del running
+    kept.append(OverData(data))
+    assert loaders.register(kept[2], note) is first
+    kept.append(OverData(Loader()))
+    assert loaders.register(kept[3], note) not in (first, second)  # other data, though it looks alike
+
+
+def test_a_loader_over_a_copy_of_hugging_faces_data_set_keeps_its_number(monkeypatch):
+    monkeypatch.setattr(loaders, "_by_id", {})
+    monkeypatch.setattr(loaders, "_by_likeness", {})
+    table = type("Dataset", (), {"__module__": "datasets.arrow_dataset"})
+    copies = [table(), table(), table()]
+    for copy, fingerprint in zip(copies, ("a", "a", "b")):
+        copy._fingerprint = fingerprint
+    made = [OverData(copy) for copy in copies]
+    numbers = [loaders.register(loader, {"kind": "torch"}).number for loader in made]
+    assert numbers[0] == numbers[1] != numbers[2]
 
 
 def test_sent_tells_what_is_outstanding(hook):
