@@ -39,7 +39,8 @@ test: setup ## All tests: Go with the race detector, and Python
 # are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped.
 test-go: build
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /examples/)
-	$(GO) test -v -race -timeout 20m -p 1 ./examples/...
+	@echo 'examples/frameworks is not tested here: make test-latest-torch installs the frameworks and tests it'
+	$(GO) test -v -race -timeout 20m -p 1 $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
 test-python:
 	$(PYTHON) -m pytest -q -rs probe/hook/tests
@@ -49,6 +50,7 @@ LATEST := $(CURDIR)/.cache/torch-latest/bin/python
 test-latest-torch: build ## The hook and the frameworks with the newest PyTorch (installs 5 GB into .cache)
 	@.ci/torch-latest
 	$(LATEST) -m pytest -q -rs -n 2 probe/hook/tests
+	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
 
 lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 	$(GO) test -count=1 -v -timeout 30m -run 'TestScenarios' ./examples/lab
