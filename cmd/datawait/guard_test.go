@@ -89,9 +89,12 @@ func (c saves) run(t *testing.T) ran {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := load.Load(rec.Readers())
+	j, err := load.Survey(rec.Readers())
 	if err != nil || len(j.Ranks) != 1 {
-		t.Fatalf("%d ranks, %v\n%s", len(j.Ranks), err, said)
+		t.Fatalf("a job with one rank was recorded: %+v, %v\n%s", j, err, said)
+	}
+	if _, err := j.Ranks[0].Load(&load.Room{}); err != nil {
+		t.Fatal(err)
 	}
 	return ran{job, j.Ranks[0], j.Nodes[0].Manifest.EndedBy.Or(""), readWitness(t, witness), string(said)}
 }
