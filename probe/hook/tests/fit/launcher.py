@@ -24,16 +24,25 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 90  # seconds until a cell counts as hung
 
 
+def surroundings(spool: Optional[str]) -> Dict[str, str]:
+    """The environment of a job: observed where there is a spool, as `datawait record` does it."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
+    environment.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
+    environment.update(TORCH_LOGS_FORMAT="%(message)s")  # torch.compile's log: no times, no pids
+    if spool is not None:
+        environment.update(PYTHONPATH=ATTACH + os.pathsep + HOOK, DATAWAIT_SPOOL=spool)
+    return environment
+
+
 class Stage:
     """A Python with PyTorch in which cells are trained."""
 
     def __init__(self, python: str, spool: Optional[str]) -> None:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
-        environment.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-        if spool is not None:
-            environment.update(PYTHONPATH=ATTACH + os.pathsep + HOOK, DATAWAIT_SPOOL=spool)
         self.process = subprocess.Popen(
-            [python, os.path.join(HERE, "stage.py")], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [python, os.path.join(HERE, "stage.py")],
+            env=surroundings(spool),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def ready(self) -> "tuple[int, ...]":
@@ -45,12 +54,11 @@ class Stage:
         self.process.stdin.flush()
         pid = self._answer()["pid"]
         try:
-            status = self._answer()["status"]
+            return Run(folder, self._answer()["status"])
         except TimeoutError:
             os.killpg(pid, signal.SIGKILL)
             self._answer()
             raise
-        return Run(folder, pid, status)
 
     def _answer(self) -> Any:
         if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
@@ -70,13 +78,13 @@ class Stage:
 class Run:
     """What one run of a cell left behind."""
 
-    def __init__(self, folder: str, pid: int, status: int) -> None:
-        self.pid = pid
+    def __init__(self, folder: str, status: int) -> None:
         self.status = status
         self.stdout = self._text(folder, "stdout")
         self.stderr = self._text(folder, "stderr")
         account = json.loads(self._text(folder, "witness.json") or "null")
         assert account is not None, "the script left no account: %s" % self.stderr
+        self.pid = account["pid"]
         self.same = account["same"]
         self.fetches: List[Dict[str, Any]] = account["fetches"]
         self.steps: List[Dict[str, Any]] = account["steps"]
@@ -137,10 +145,9 @@ def _is_python_race(line: str) -> bool:
 class Pair:
     """The same cell bare and observed."""
 
-    def __init__(self, bare: Run, observed: Run, spool: str) -> None:
+    def __init__(self, bare: Run, observed: Run, rings: "List[ringreader.Ring]") -> None:
         self.bare = bare
         self.observed = observed
-        rings = ringreader.rings(spool)
         self.mains = [ring for ring in rings if ring.declaration["pid"] == observed.pid]
         self.workers = [ring for ring in rings if ring.declaration.get("parent") == observed.pid]
 
@@ -170,7 +177,7 @@ class Cells:
             shutil.rmtree(folder, ignore_errors=True)
             os.mkdir(folder)
             runs.append(stage.train(folder, order))
-        return Pair(runs[0], runs[1], self.spool)
+        return Pair(runs[0], runs[1], ringreader.rings(self.spool))
 
     def _empty(self) -> None:
         for path in glob.glob(os.path.join(self.spool, "ring-*")):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import threading
 import time
@@ -110,8 +111,8 @@ class Witness:
         """Writes the account down; called when the cell is over, however it ended."""
         self.same["rng"] = generators()
         account = {
-            "same": self.same, "fetches": self.fetches, "steps": self.steps, "training": self.training,
-            "count": self.count, "loose": self.loose,
+            "pid": os.getpid(), "same": self.same, "fetches": self.fetches, "steps": self.steps, "count": self.count,
+            "training": self.training, "loose": self.loose,
         }  # fmt: skip
         with open("witness.json", "w", encoding="utf-8") as file:
             json.dump(account, file)
