@@ -1,7 +1,7 @@
 """Runs on the side of the job: two ranks that average their gradients over gloo, each in a folder of its own.
 
-Started with a folder it launches itself twice: by torchrun, or where that does not work (PyTorch 1.13 on Python 3.11) by
-setting what torchrun sets.
+Started with a folder it launches itself twice: by torchrun, or where that does not work (PyTorch 1.13 on Python 3.11)
+by setting what torchrun sets.
 """
 
 from __future__ import annotations
