@@ -13,7 +13,7 @@ export DATAWAIT_PYTHON := $(PYTHON)
 
 PYFILES := probe/hook examples
 
-.PHONY: help build demo test test-go test-python test-latest-torch lab bench lint setup wheel clean
+.PHONY: help build demo test test-go test-python test-latest-torch soak lab bench lint setup wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,10 @@ test-latest-torch: build ## The hook and the frameworks with the newest PyTorch 
 	@.ci/torch-latest
 	$(LATEST) -m pytest -q -rs -n 2 probe/hook/tests
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
+
+# The tests run a few of these; this is what shows that a window of a millisecond is closed.
+soak: setup ## 1000 short trainings in which a random process is killed at a random moment (most of an hour)
+	SOAK_RUNS=$${SOAK_RUNS:-1000} $(GO) test -v -count=1 -timeout 3h -run TestSoak ./cmd/datawait/internal/soak
 
 lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 	$(GO) test -count=1 -v -timeout 30m -run 'TestScenarios' ./examples/lab

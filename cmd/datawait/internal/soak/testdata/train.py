@@ -25,11 +25,13 @@ class Account:
     def __init__(self, path):
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         self.pid, self.state = os.getpid(), RUNNING
-        self.begun = self.done = self.wait = self.last_begin = self.last_end = self.longest = 0
+        self.begun = self.done = self.wait = self.last_begin = self.last_end = self.longest = self.inside = 0
+        self.done_begin = 0  # begin of the last one that is done
+        self.loader = 0  # ns inside the loader itself, whatever stands around it
 
     def write(self):
         fields = (self.pid, self.state, self.begun, self.done, self.wait, self.last_begin, self.last_end, self.longest)
-        os.pwrite(self.fd, struct.pack("<8Q", *fields), 0)
+        os.pwrite(self.fd, struct.pack("<10Q", *fields, self.inside, self.done_begin), 0)
 
     def fetch(self, iterator):
         """next(iterator), accounted for; None at its end."""
@@ -47,8 +49,34 @@ class Account:
         if self.last_end:
             self.longest = max(self.longest, end - self.last_end)
         self.last_end = end
+        self.inside, self.done_begin = self.loader, begin
         self.write()
         return batch
+
+
+class Timed:
+    """A loader whose own time is accounted for: what an observer around it measures is this much at least."""
+
+    def __init__(self, loader, account):
+        self.loader, self.account = loader, account
+
+    def __iter__(self):
+        return TimedIterator(iter(self.loader), self.account)
+
+
+class TimedIterator:
+    def __init__(self, inner, account):
+        self.inner, self.account = inner, account
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        begin = clock()
+        try:
+            return next(self.inner)
+        finally:
+            self.account.loader += clock() - begin
 
 
 def pause(seconds):
@@ -78,7 +106,7 @@ class Workers:
         pipes, crew = [], []
         for number in range(self.options.workers):
             ours, theirs = fork.Pipe()
-            worker = fork.Process(target=work, args=(theirs, self.options.build, os.getpid()), daemon=True)
+            worker = fork.Process(target=work, args=(theirs, self.options, os.getpid()), daemon=True)
             worker.start()
             pipes.append(ours)
             crew.append(worker)
@@ -111,8 +139,10 @@ def take(pipe, worker):
         raise SystemExit("a worker died")
 
 
-def work(pipe, build, parent):
-    """A worker that ends with its parent, as PyTorch's does."""
+def work(pipe, options, parent):
+    """A worker that ends with its parent, as PyTorch's does. It has an account of its own: batches begun, and built."""
+    fd = os.open("%s-%d" % (options.account, os.getpid()), os.O_RDWR | os.O_CREAT, 0o600)
+    begun = built = 0
     while True:
         while not pipe.poll(0.5):
             if os.getppid() != parent:
@@ -121,9 +151,13 @@ def work(pipe, build, parent):
             number = pipe.recv()
             if number is None:
                 return
+            begun += 1
+            os.pwrite(fd, struct.pack("<2Q", begun, built), 0)
             with datawait.building(number, samples=8):
-                pause(build)
+                pause(options.build)
                 batch = [number] * 8
+            built += 1
+            os.pwrite(fd, struct.pack("<2Q", begun, built), 0)
             pipe.send(batch)
         except (EOFError, OSError):
             os._exit(0)
@@ -145,13 +179,13 @@ def torch_loader(options):
     return torch.utils.data.DataLoader(Samples(), batch_size=4, num_workers=options.workers)
 
 
-def loader_of(options):
+def loader_of(options, account):
     if options.loader == "torch":
         return torch_loader(options)
     if options.loader == "workers":
-        inner = Workers(options)
+        inner = Timed(Workers(options), account)
         return datawait.watch(inner, workers=options.workers, prefetch=2, length=options.length, name="soak")
-    return datawait.watch(Plain(options), workers=0, length=options.length, name="soak")
+    return datawait.watch(Timed(Plain(options), account), workers=0, length=options.length, name="soak")
 
 
 def parse():
@@ -174,7 +208,7 @@ def train(account, options):
         from datawait import emulated
 
         gpu = emulated.Gpu()
-    loader = loader_of(options)
+    loader = loader_of(options, account)
     until = time.monotonic() + options.seconds
     while True:
         iterator = iter(loader)
