@@ -26,6 +26,7 @@ type rank struct {
 	live       spans                // when it trained as it always does
 	begun      int64                // live training: first sign to last
 	ended      int64
+	scratch    *scratch // while it is studied
 	steps      int
 	steady     steadyState
 	waits      *cumulative       // made when first asked for

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/datawait/datawait/analysis/load"
 )
 
@@ -33,16 +35,23 @@ func (k *rank) sent() *sentTable {
 		e.low, e.high = min(e.low, b.Index), max(e.high, b.Index)
 		e.n++
 	}, t)
+	total := int64(0)
 	for key, e := range t.epochs {
 		size := int64(e.high) - int64(e.low) + 1
 		if size > 8*int64(e.n)+1024 { // numbers that no loader gives: a damaged or hostile recording
 			delete(t.epochs, key)
 			continue
 		}
-		e.times = make([]int64, size)
-		for i := range e.times {
-			e.times[i] = load.Unknown
-		}
+		total += size
+	}
+	times := slices.Grow(k.scratch.sent[:0], int(total))[:total]
+	k.scratch.sent = times
+	for i := range times {
+		times[i] = load.Unknown
+	}
+	for _, e := range t.epochs {
+		size := int64(e.high) - int64(e.low) + 1
+		e.times, times = times[:size:size], times[size:]
 	}
 	t.last = nil
 	k.each(func(e *sentEpoch, b *load.Batch) {

@@ -24,7 +24,7 @@ type steadyState struct {
 	exposed  *stat.Ratio
 	waited   *stat.Ratio // wait, per step
 	idled    *stat.Ratio // exposed wait, per step
-	waits    []int64
+	waits    stat.Durations
 	runs     spans // where those steps lie
 	opening  int64 // Σ epoch starts in live time
 	starts   []opening
@@ -83,7 +83,7 @@ func (st *steadyState) add(s *step) {
 		st.exposed.Add(float64(s.idle), float64(time))
 		st.idled.Add(float64(s.idle), 1)
 	}
-	st.waits = append(st.waits, s.wait)
+	st.waits.Add(s.wait)
 	st.runs = st.runs.add(s.begin, s.end)
 }
 

@@ -19,9 +19,9 @@ func (r *run) study() error {
 	groups := r.groups()
 	errs := make([]error, len(groups))
 	atOnce := cmp.Or(r.options.AtOnce, 2)
-	rooms := make(chan *load.Room, atOnce)
+	spare := make(chan *scratch, atOnce)
 	for range atOnce {
-		rooms <- &load.Room{}
+		spare <- &scratch{}
 	}
 	turns := make([]chan struct{}, len(groups)+1)
 	for i := range turns {
@@ -30,18 +30,20 @@ func (r *run) study() error {
 	close(turns[0])
 	together.Do(len(groups), atOnce, func(i int) {
 		defer close(turns[i+1])
-		room := <-rooms
-		defer func() { rooms <- room }()
+		s := <-spare
+		defer func() { spare <- s }()
 		g := &groups[i]
-		reading, err := g.load(room)
+		reading, err := g.load(s)
+		if err == nil {
+			g.passes(int64(r.options.IdleAfter))
+		}
+		<-turns[i]
 		if errs[i] = err; err != nil {
 			return
 		}
-		g.passes(int64(r.options.IdleAfter))
-		<-turns[i]
 		r.job.Reading.Add(reading)
 		g.addTo(r.crews)
-		g.unload(room)
+		g.unload(s)
 	})
 	return cmp.Or(errs...)
 }
@@ -88,9 +90,18 @@ func (r *run) groups() (groups []group) {
 	return groups
 }
 
-func (g *group) load(room *load.Room) (all load.Reading, err error) {
+// scratch is memory that one group after another uses.
+type scratch struct {
+	room  load.Room
+	waits cumulative
+	sent  []int64
+	x, y  []float64
+}
+
+func (g *group) load(s *scratch) (all load.Reading, err error) {
 	for _, k := range g.ranks {
-		reading, err := k.Load(room)
+		k.scratch = s
+		reading, err := k.Load(&s.room)
 		if err != nil {
 			return all, err
 		}
@@ -99,9 +110,9 @@ func (g *group) load(room *load.Room) (all load.Reading, err error) {
 	return all, nil
 }
 
-func (g *group) unload(room *load.Room) {
+func (g *group) unload(s *scratch) {
 	for _, k := range g.ranks {
-		k.waits = nil
-		k.Unload(room)
+		k.waits, k.scratch = nil, nil
+		k.Unload(&s.room)
 	}
 }

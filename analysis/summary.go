@@ -113,7 +113,7 @@ func scriptOf(command []string) string {
 func (r *run) stepRow() {
 	s := &r.out.Step
 	var mean, share, exposed []*stat.Ratio
-	var waits []int64
+	var waits stat.Durations
 	var handoff, opening, trained int64
 	seen := len(r.ranked) > 0
 	joined, fetches := 0, 0
@@ -133,7 +133,7 @@ func (r *run) stepRow() {
 			continue
 		}
 		share, exposed = append(share, st.share), append(exposed, st.exposed)
-		waits = append(waits, st.waits...)
+		waits.Join(&st.waits)
 		handoff += st.handoff
 		seen = seen && st.seen()
 		joined += st.joined
@@ -161,7 +161,7 @@ func (r *run) stepRow() {
 		s.HandoffShare = quotient(float64(handoff)*float64(fetches)/float64(joined), float64(time), noSteady)
 	}
 	s.EpochStartShare = quotient(float64(opening), float64(trained), r.orNoFetch("no live training was recorded"))
-	s.P50WaitSeconds, s.P99WaitSeconds = quantile(waits, 0.5, why), quantile(waits, 0.99, why)
+	s.P50WaitSeconds, s.P99WaitSeconds = quantile(&waits, 0.5, why), quantile(&waits, 0.99, why)
 	r.out.Job.StepsPerSecond = inverse(s.MeanSeconds)
 }
 
@@ -203,8 +203,8 @@ func (r *run) totalShare() Est {
 	return unit.Some(stat.Exact(wait/all).Estimate(fetches, stat.GradeC, "totals of the hook, epoch starts included"))
 }
 
-func quantile(v []int64, q float64, why string) Ratio {
-	ns, ok := stat.Quantile(v, q)
+func quantile(d *stat.Durations, q float64, why string) Ratio {
+	ns, ok := d.Quantile(q)
 	if !ok {
 		return unit.None[float64](why)
 	}

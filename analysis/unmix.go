@@ -117,7 +117,8 @@ func (d *device) unmix() unmixed {
 
 // line regresses SM activity on the share of waiting, over the windows that lie in steady training once they are shifted by lag.
 func (k *rank) line(windows []load.Window, waits *cumulative, lag int64) (stat.Line, bool) {
-	var x, y []float64
+	x, y := k.scratch.x[:0], k.scratch.y[:0]
+	defer func() { k.scratch.x, k.scratch.y = x, y }()
 	for i := range windows {
 		w := &windows[i]
 		begin, end := w.Begin-lag, w.End-lag
@@ -145,9 +146,9 @@ func spread(x []float64) float64 {
 
 // cumulative is waiting time up to any moment.
 type cumulative struct {
-	begins, ends []int64
-	before       []int64 // Σ of the waits in front of each
-	cursor       int
+	begins []int64
+	before []int64 // Σ of the waits in front of each, and of all
+	cursor int
 }
 
 // waiting returns when the training thread waited: while the device had nothing to run where its clock tells, else at all.
@@ -155,7 +156,8 @@ func (k *rank) waiting() *cumulative {
 	if k.waits != nil {
 		return k.waits
 	}
-	c := &cumulative{}
+	c := &k.scratch.waits
+	c.cursor, c.begins, c.before = 0, slices.Grow(c.begins[:0], len(k.Fetches)), slices.Grow(c.before[:0], len(k.Fetches)+1)
 	k.waits = c
 	seen := k.steady.seen()
 	sum, last := int64(0), int64(0)
@@ -172,10 +174,11 @@ func (k *rank) waiting() *cumulative {
 		if f.Exit <= begin {
 			continue
 		}
-		c.begins, c.ends, c.before = append(c.begins, begin), append(c.ends, f.Exit), append(c.before, sum)
+		c.begins, c.before = append(c.begins, begin), append(c.before, sum)
 		sum += f.Exit - begin
 		last = f.Exit
 	}
+	c.before = append(c.before, sum)
 	return c
 }
 
@@ -196,7 +199,7 @@ func (c *cumulative) upTo(t int64) int64 {
 	if i == 0 {
 		return 0
 	}
-	return c.before[i-1] + min(t, c.ends[i-1]) - c.begins[i-1]
+	return min(c.before[i], c.before[i-1]+t-c.begins[i-1])
 }
 
 func (c *cumulative) between(begin, end int64) int64 {

@@ -110,22 +110,39 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-func TestQuantile(t *testing.T) {
+// TestQuantilesOfDurations are those of the sorted list, whoever holds which part of it.
+func TestQuantilesOfDurations(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 8))
-	for range 500 {
-		v := make([]int64, 1+r.IntN(60))
-		for i := range v {
-			v[i] = r.Int64N(1 + r.Int64N(40))
+	for range 300 {
+		var want []int64
+		var all Durations
+		most := int64(1) << r.IntN(36)
+		for range 1 + r.IntN(3) {
+			var some Durations
+			for range 1 + r.IntN(60) {
+				ns := r.Int64N(most)
+				want = append(want, ns)
+				some.Add(ns)
+			}
+			all.Join(&some)
 		}
-		q := r.Float64()
-		want := slices.Clone(v)
 		slices.Sort(want)
-		k := min(max(int(math.Ceil(q*float64(len(v))-1e-9))-1, 0), len(v)-1)
-		if got, ok := Quantile(slices.Clone(v), q); !ok || got != want[k] {
-			t.Fatalf("Quantile(%v, %v) = %v, want %v", v, q, got, want[k])
+		q := r.Float64()
+		k := min(max(int(math.Ceil(q*float64(len(want))-1e-9))-1, 0), len(want)-1)
+		if got, ok := all.Quantile(q); !ok || got != want[k] {
+			t.Fatalf("Quantile(%v) of %v = %v, want %v", q, want, got, want[k])
 		}
 	}
-	if _, ok := Quantile(nil, 0.5); ok {
+	var many Durations
+	for i := range int64(100_000) {
+		many.Add(i * 7919 % 100_000 * 100_000)
+	}
+	for _, q := range []float64{0, 0.25, 0.5, 0.99, 1} {
+		if got, _ := many.Quantile(q); got != max(int64(q*100_000)-1, 0)*100_000 {
+			t.Errorf("quantile %v of a hundred thousand is %d", q, got)
+		}
+	}
+	if _, ok := (&Durations{}).Quantile(0.5); ok {
 		t.Error("nothing has a median")
 	}
 }
