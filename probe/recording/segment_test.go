@@ -110,6 +110,51 @@ func tell(t testing.TB, seed uint64, events int, sinks ...Sink) {
 	}
 }
 
+// A job may start workers all its life: of those that ended the writer keeps next to nothing.
+func TestAnEndedStreamIsForgotten(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(dir, Manifest{Host: "h"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		id, err := w.Declare(Declaration{Producer: ProducerWorker, PID: i + 1})
+		record := Step{Begin: 1, End: 2}.Encode()
+		record.SetSeq(1)
+		if err == nil {
+			err = w.Records(id, []Record{record})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.End(id) // before its records are written
+		if i < 2 {
+			continue
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if w.Note(id, EncodeNote(ClockNote{1, 2})) == nil {
+			t.Error("a note came after the end, and was taken")
+		}
+	}
+	if err := w.Close(Ending{At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range w.streams {
+		if s.declaration != nil || s.gathered != nil {
+			t.Errorf("of stream %d is left %+v", i+1, s)
+		}
+	}
+	r, records := openOne(t, dir), 0
+	if _, err := Scan(r, func(_ StreamID, some []Record) error { records += len(some); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Streams()) != 3 || records != 3 || !r.Damage().Clean() {
+		t.Errorf("%d streams, %d records, %v", len(r.Streams()), records, r.Damage())
+	}
+}
+
 func TestWhatWasWrittenIsReadAgain(t *testing.T) {
 	for seed := range uint64(5) {
 		dir, w := create(t, Options{SegmentBytes: 100_000})

@@ -65,7 +65,8 @@ type Writer struct {
 }
 
 type writerStream struct {
-	declaration []byte
+	declaration []byte // nil once it has ended and all of it is written
+	ended       bool
 	segment     int    // last segment that declares it
 	gathered    []byte // records not yet in a frame
 	dirty       bool   // listed in Writer.dirty
@@ -167,6 +168,21 @@ func (w *Writer) Note(id StreamID, note json.RawMessage) error {
 	return w.frame(FrameNote, id, note)
 }
 
+// End says that nothing more will come of a stream.
+func (w *Writer) End(id StreamID) {
+	if s, err := w.stream(id); err == nil {
+		s.ended = true
+		s.forget()
+	}
+}
+
+// forget drops the declaration of a stream that has ended.
+func (s *writerStream) forget() {
+	if s.ended && len(s.gathered) == 0 {
+		s.declaration = nil
+	}
+}
+
 // Flush writes everything gathered so far to the file.
 func (w *Writer) Flush() error {
 	dirty := w.dirty
@@ -205,8 +221,8 @@ func (w *Writer) stream(id StreamID) (*writerStream, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	if id == 0 || int(id) > len(w.streams) {
-		return nil, fmt.Errorf("writing stream %d: not declared", id)
+	if id == 0 || int(id) > len(w.streams) || w.streams[id-1].declaration == nil {
+		return nil, fmt.Errorf("writing stream %d: not declared, or ended", id)
 	}
 	return &w.streams[id-1], nil
 }
@@ -234,6 +250,7 @@ func (w *Writer) emit(id StreamID) error {
 	s.gathered = nil
 	w.pending -= len(body)
 	err := w.frame(FrameRecords, id, body)
+	s.forget()
 	w.giveBack(body)
 	return err
 }

@@ -50,3 +50,8 @@ type Sink interface {
 	// Note takes one JSON object of a declared stream (SPEC §3).
 	Note(StreamID, json.RawMessage) error
 }
+
+// Ender is a Sink that may forget a stream of which nothing more will come: a job can start workers all its life.
+type Ender interface {
+	End(StreamID)
+}

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,6 +92,25 @@ func TestSeenFiles(t *testing.T) {
 	}
 	if _, err := ReadSeen(filepath.Join(j.dir, "none")); err == nil {
 		t.Error("a missing folder was read")
+	}
+}
+
+func TestSignsOfEndedPythonsAreCountedAndTakenAway(t *testing.T) {
+	j := newJob(t, Options{Remove: true})
+	const nobody = 1 << 22 // beyond the highest pid (proc(5), pid_max)
+	for n := range 1000 {
+		os.WriteFile(filepath.Join(j.dir, fmt.Sprintf("seen-%d", nobody+n)), nil, 0o600)
+	}
+	os.WriteFile(filepath.Join(j.dir, fmt.Sprintf("seen-%d", os.Getpid())), nil, 0o600)
+	os.WriteFile(filepath.Join(j.dir, fmt.Sprintf("seen-%d", nobody+1000)), []byte("refused: full\n"), 0o600)
+	for now := range uint64(3) {
+		j.poll((1 + 2*now) * second)
+		if n := j.Counts().Seen; n != 1002 {
+			t.Errorf("%d seen, want 1002", n)
+		}
+	}
+	if left, _ := os.ReadDir(j.dir); len(left) != 2 {
+		t.Errorf("%d files are left, want those of a living process and of one that was refused", len(left))
 	}
 }
 

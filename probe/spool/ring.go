@@ -204,4 +204,7 @@ func (d *Drainer) end(r *ring, now uint64, totals [recording.RingTotalSlots]reco
 	if r.header.Monotonic > r.paired {
 		d.note(r, recording.EncodeNote(recording.ClockNote{Monotonic: r.header.Monotonic, Realtime: r.header.Realtime}))
 	}
+	if sink, ok := d.sink.(recording.Ender); ok && d.sinkErr == nil {
+		sink.End(r.id)
+	}
 }

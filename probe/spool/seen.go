@@ -20,15 +20,35 @@ type Seen struct {
 const (
 	seenPrefix = "seen-"
 	maxSeen    = 1 << 16
+	fewSeen    = 256
 	maxRefusal = 1 << 10 // bytes
 )
-
-func isSeen(name string) bool { _, ok := seenPID(name); return ok }
 
 func seenPID(name string) (int, bool) {
 	text, ok := strings.CutPrefix(name, seenPrefix)
 	pid, err := strconv.Atoi(text)
 	return pid, ok && err == nil && pid > 0 && strconv.Itoa(pid) == text
+}
+
+// thinSeen returns how many Python processes left a sign of theirs so far. When there are many, it takes away the empty ones of
+// processes that are gone: workers that are spawned every epoch would fill the folder, which is read again whenever it changes.
+func (d *Drainer) thinSeen(pids []int) int {
+	all := d.seen + len(pids)
+	if d.options.Remove && len(pids) > fewSeen {
+		for _, pid := range pids {
+			path := filepath.Join(d.dir, seenPrefix+strconv.Itoa(pid))
+			info, err := os.Lstat(path)
+			if err == nil && info.Mode().IsRegular() && info.Size() == 0 && !exists(pid) && os.Remove(path) == nil {
+				d.seen++
+			}
+		}
+	}
+	return all
+}
+
+func exists(pid int) bool {
+	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
+	return err == nil
 }
 
 // ReadSeen lists the Python processes the hook ran in, in the order of their file names.

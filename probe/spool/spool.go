@@ -52,6 +52,7 @@ type Drainer struct {
 	order   []string         // their names in the order they are polled; nil = to be made
 	done    map[string]bool  // read to their end or given up
 	ended   []string         // read to their end, to be removed: paths
+	seen    int              // signs of Python processes that were taken away
 	scanned uint64           // ns, when the folder was last read; 0 = never
 	modTime int64            // of the folder at that time
 	waiting int              // rings not followed because of MaxRings
@@ -145,11 +146,12 @@ func (d *Drainer) discover(now uint64, last bool) error {
 // adopt follows the rings among the entries that are neither followed nor done, and forgets those that were removed.
 func (d *Drainer) adopt(entries []os.DirEntry) {
 	there := make(map[string]bool, len(entries))
-	d.waiting, d.counts.Seen = 0, 0
+	d.waiting = 0
+	var seen []int
 	for _, e := range entries {
 		name := e.Name()
-		if isSeen(name) {
-			d.counts.Seen++
+		if pid, ok := seenPID(name); ok {
+			seen = append(seen, pid)
 		}
 		pid, ticks, ok := recording.ParseRingName(name)
 		if !ok {
@@ -170,6 +172,7 @@ func (d *Drainer) adopt(entries []os.DirEntry) {
 			delete(d.done, name)
 		}
 	}
+	d.counts.Seen = d.thinSeen(seen)
 }
 
 // follow polls one ring, and ends it when its process has ended or it turned out to be no ring.

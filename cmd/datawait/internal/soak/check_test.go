@@ -20,6 +20,7 @@ func (s *scene) check(t *testing.T, j *soaked) {
 	acc, _ := j.readAccount()
 	recorded, spool := j.recorded(t, acc), j.spooled(t, acc)
 	j.contaminated = recorded.tested || spool.tested
+	j.parked = recorded.parked || spool.parked
 	s.checkTotals(t, j, acc, recorded, spool)
 	j.checkBuilds(t, recorded, spool)
 	j.checkReport(t, acc, recorded)
@@ -44,6 +45,7 @@ type told struct {
 	builds            map[int]uint64 // batches recorded, by worker pid
 	built             map[int]uint64 // the same by the workers' sums
 	tested            bool           // batches were repeated or left out: from there nothing may be saved
+	parked            bool           // it waited to be ended
 	finished          bool           // the agent closed the recording
 }
 
@@ -145,7 +147,9 @@ func (r *told) take(records []recording.Record) {
 		case recording.KindFetch:
 			r.fetch(records[i].Fetch())
 		case recording.KindMark:
-			r.tested = r.tested || recording.MarkCode(records[i].Mark().Ref) == recording.MarkTestBegan
+			code := recording.MarkCode(records[i].Mark().Ref)
+			r.tested = r.tested || code == recording.MarkTestBegan
+			r.parked = r.parked || code == recording.MarkParked
 		}
 	}
 }
@@ -283,7 +287,7 @@ func (s *scene) checkJob(t *testing.T, j *soaked, acc account) {
 	if want := s.statuses(j, acc); !want[status] {
 		t.Errorf("status %d, want one of %v", status, want)
 	}
-	if s.victim == agent && s.blow.signal == syscall.SIGKILL && j.struck != 0 && acc.pid != 0 && acc.state != finished && !j.contaminated && !j.endedByDatawait() {
+	if s.victim == agent && s.blow.signal == syscall.SIGKILL && j.struck != 0 && acc.pid != 0 && acc.state != finished && !j.contaminated && !j.parked && !j.endedByDatawait() {
 		t.Errorf("the agent was killed, and the training did not come to its end")
 	}
 }

@@ -25,6 +25,7 @@ type soaked struct {
 
 	struck       int  // pid that was hit, 0 = nobody
 	contaminated bool // training got a batch from memory
+	parked       bool // it waited to be ended: an agent that is killed then may have ended it already
 }
 
 func (s *scene) start(t *testing.T) *soaked {

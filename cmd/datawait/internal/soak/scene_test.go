@@ -38,6 +38,7 @@ type scene struct {
 	compute float64
 	workers int
 	length  int
+	epochs  int // 0 = until the time is over
 	gpu     bool
 	victim  string
 	blow    blow
@@ -152,6 +153,9 @@ func (s *scene) arguments(out, train, account, model string) []string {
 		"--workers", strconv.Itoa(s.workers), "--length", strconv.Itoa(s.length))
 	if s.gpu {
 		args = append(args, "--gpu")
+	}
+	if s.epochs > 0 {
+		args = append(args, "--epochs", strconv.Itoa(s.epochs))
 	}
 	return args
 }

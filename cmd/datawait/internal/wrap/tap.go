@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -75,6 +76,14 @@ func (t *tap) Declare(d recording.Declaration) (recording.StreamID, error) {
 // Note passes a note on.
 func (t *tap) Note(id recording.StreamID, note json.RawMessage) error {
 	return t.keep(t.Sink.Note(id, note))
+}
+
+// End passes the end of a stream on, and forgets it.
+func (t *tap) End(id recording.StreamID) {
+	maps.DeleteFunc(t.loaders, func(k loaderKey, _ recording.Iterator) bool { return k.stream == id })
+	if sink, ok := t.Sink.(recording.Ender); ok {
+		sink.End(id)
+	}
 }
 
 func (t *tap) keep(err error) error {

@@ -198,6 +198,7 @@ def parse():
     parser.add_argument("--compute", type=float, default=0.002)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--length", type=int, default=10**6, help="batches of an epoch")
+    parser.add_argument("--epochs", type=int, default=10**6)
     parser.add_argument("--gpu", action="store_true")
     return parser.parse_args()
 
@@ -210,7 +211,7 @@ def train(account, options):
         gpu = emulated.Gpu()
     loader = loader_of(options, account)
     until = time.monotonic() + options.seconds
-    while True:
+    for _ in range(options.epochs):
         iterator = iter(loader)
         while True:
             if time.monotonic() > until:
