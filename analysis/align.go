@@ -30,12 +30,11 @@ type rank struct {
 	steps      int
 	steady     steadyState
 	waits      *cumulative       // made when first asked for
-	exposed    []float64         // per block of the cached-data test
+	seen       []seen            // per block of the cached-data test
 	slowest    *load.Loader      // that trains; nil without
 	crew       *crew             // of the slowest
 	start      loader.EpochStart // of the slowest
 	usage      loader.Device
-	shown      bool // in the picture of the run
 	drawn      drawing
 }
 
@@ -47,6 +46,10 @@ type device struct {
 	lag     int64 // its counters run this much late; they are shifted back already
 	books   ledger.Totals
 	ladder  ladder
+	length  float64 // ns, Σ of its windows
+	counted int
+	row     GPU
+	drawn   []Window // as a picture shows it
 	unmixed unmixed
 }
 
@@ -69,9 +72,6 @@ func (r *run) align() {
 		r.ranked = append(r.ranked, ranks...)
 	}
 	slices.SortStableFunc(r.ranked, func(a, b *rank) int { return cmp.Compare(a.Number, b.Number) })
-	if len(r.ranked) > 0 {
-		r.ranked[0].shown = true
-	}
 	r.observed()
 }
 
@@ -106,7 +106,7 @@ func match(k *rank, ranks []*rank, devices []*device) (*device, stat.Grade) {
 }
 
 func emulated(d *device) bool {
-	return d.Note.Emulated || len(d.Windows) > 0 && d.Windows[0].Emulated
+	return d.Note.Emulated || d.Emulated
 }
 
 func gradeOf(g *load.GPU) stat.Grade {

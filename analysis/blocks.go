@@ -69,7 +69,7 @@ func (r *run) blocks() []baseline.Block {
 				j = &baseline.Block{Number: int(b.Block), Leg: recording.Leg(b.Ref), DeviceTimed: true}
 				all[b.Block] = j
 			}
-			if !k.join(j, b, k.exposed[i]) {
+			if !k.join(j, b, &k.seen[i]) {
 				continue
 			}
 			ranks[b.Block]++
@@ -87,7 +87,7 @@ func (r *run) blocks() []baseline.Block {
 }
 
 // join adds one rank's block, and what its GPU did inside; false if it is void there.
-func (k *rank) join(j *baseline.Block, b *recording.Block, exposed float64) bool {
+func (k *rank) join(j *baseline.Block, b *recording.Block, s *seen) bool {
 	leg := recording.Leg(b.Ref)
 	if !counted(b, leg) || leg != j.Leg {
 		j.Void = max(b.Reason, recording.VoidTooFewSteps)
@@ -102,22 +102,11 @@ func (k *rank) join(j *baseline.Block, b *recording.Block, exposed float64) bool
 	j.Seconds += float64(b.End-b.Begin) / 1e9 / steps
 	// Ranks wait for one another, so a step is longer by the longest of their waits.
 	j.Wait = max(j.Wait, float64(b.Wait)/1e9/steps)
-	j.Exposed = max(j.Exposed, exposed/steps) // NaN if one does not know
+	j.Exposed = max(j.Exposed, s.exposed/steps) // NaN if one does not know
 	j.DeviceTimed = j.DeviceTimed && b.Flags&recording.BlockDevice != 0
-	if k.device == nil {
-		return true
-	}
-	windows := k.device.Windows
-	for i := firstWindow(windows, int64(b.Begin)); i < len(windows) && windows[i].End <= int64(b.End); i++ {
-		w := &windows[i]
-		if w.Begin < int64(b.Begin) || w.Untrusted || w.SM != w.SM {
-			continue
-		}
-		seconds := float64(w.End-w.Begin) / 1e9
-		j.SM += float64(w.SM) * seconds
-		j.SMSeconds += seconds
-		j.Windows++
-	}
+	j.SM += s.sm
+	j.SMSeconds += s.seconds
+	j.Windows += s.windows
 	return true
 }
 
@@ -142,17 +131,44 @@ func (k *rank) interrupted(begin, end int64) uint32 {
 	return 0
 }
 
-// expose finds the exposed wait inside every block.
-func (k *rank) expose() {
+// seen is what a rank's GPU showed in a block.
+type seen struct {
+	exposed float64 // wait, in seconds; NaN where it is not known
+	sm      float64 // Σ activity × seconds, over the windows inside
+	seconds float64 // Σ of theirs
+	windows int
+}
+
+// look finds what the GPU showed in every block.
+func (k *rank) look() {
 	for i := range k.Blocks {
-		k.exposed = append(k.exposed, k.exposedIn(int64(k.Blocks[i].Begin), int64(k.Blocks[i].End)))
+		b := &k.Blocks[i]
+		s := seen{exposed: k.exposedIn(int64(b.Begin), int64(b.End))}
+		if k.device != nil {
+			s.watch(k.device.Windows, int64(b.Begin), int64(b.End))
+		}
+		k.seen = append(k.seen, s)
+	}
+}
+
+// watch adds up the windows that lie between two times.
+func (s *seen) watch(windows []load.Window, begin, end int64) {
+	for i := firstWindow(windows, begin); i < len(windows) && windows[i].End <= end; i++ {
+		w := &windows[i]
+		if w.Begin < begin || w.Untrusted || w.SM != w.SM {
+			continue
+		}
+		seconds := float64(w.End-w.Begin) / 1e9
+		s.sm += float64(w.SM) * seconds
+		s.seconds += seconds
+		s.windows++
 	}
 }
 
 // exposedIn is the exposed wait in seconds inside a stretch. A few fetches whose device clock was not read, as at the end of a
 // block, are taken to be like the others; NaN if there are more.
 func (k *rank) exposedIn(begin, end int64) float64 {
-	i, _ := slices.BinarySearchFunc(k.Fetches, begin, func(f load.Fetch, t int64) int { return cmp.Or(cmp.Compare(f.Enter, t), 1) })
+	i := firstFetch(k.Fetches, begin)
 	var idle, wait, blind int64
 	for ; i < len(k.Fetches) && k.Fetches[i].Enter < end; i++ {
 		f := &k.Fetches[i]
@@ -174,6 +190,13 @@ func (k *rank) exposedIn(begin, end int64) float64 {
 	return float64(idle) / 1e9 * float64(wait+blind) / float64(wait)
 }
 
+// firstFetch returns the index of the first fetch that begins at t or later.
+func firstFetch(fetches []load.Fetch, t int64) int {
+	i, _ := slices.BinarySearchFunc(fetches, t, func(f load.Fetch, t int64) int { return cmp.Or(cmp.Compare(f.Enter, t), 1) })
+	return i
+}
+
+// firstWindow returns the index of the first window that ends after t.
 func firstWindow(windows []load.Window, t int64) int {
 	i, _ := slices.BinarySearchFunc(windows, t, func(w load.Window, t int64) int { return cmp.Or(cmp.Compare(w.End, t+1), 1) })
 	return i

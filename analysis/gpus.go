@@ -14,7 +14,7 @@ import (
 // gpus writes every GPU's row: the ladder from allocated to tensor-active, over the same time that the ledger books.
 func (r *run) gpus() {
 	for _, d := range r.devices {
-		r.out.GPUs = append(r.out.GPUs, d.row())
+		r.out.GPUs = append(r.out.GPUs, d.row)
 		r.out.Emulated = r.out.Emulated || emulated(d)
 	}
 	for _, k := range r.ranked {
@@ -25,7 +25,8 @@ func (r *run) gpus() {
 	})
 }
 
-func (d *device) row() GPU {
+// describe is the GPU's row.
+func (d *device) describe() GPU {
 	g := GPU{UUID: d.Note.UUID, Name: d.Note.Name, Host: d.Node.Host, Source: d.Note.Source, Emulated: emulated(d),
 		GI: unit.None[int]("no MIG instance was reported"), CI: unit.None[int]("no MIG instance was reported"),
 		Grade: d.grade, AllocatedNS: d.books.Allocated, AccountsNS: map[string]int64{}, Holders: []string{}}
@@ -100,7 +101,13 @@ type ladder struct {
 }
 
 // show finds out what the counters showed.
-func (d *device) show() { d.ladder, d.unmixed = d.climb(), d.unmix() }
+func (d *device) show() {
+	d.ladder, d.unmixed, d.counted = d.climb(), d.unmix(), len(d.Windows)
+	for i := range d.Windows {
+		d.length += float64(d.Windows[i].End - d.Windows[i].Begin)
+	}
+	d.row = d.describe()
+}
 
 // climb adds up the windows, each by the part of it that is allocated. Untrusted ones count as untrusted and as nothing else.
 func (d *device) climb() ladder {

@@ -72,10 +72,8 @@ func (r *run) coverage(q *Quality) {
 		c := d.ladder
 		covered += float64(c.covered)
 		allocated += float64(d.books.Allocated)
-		windows += len(d.Windows)
-		for i := range d.Windows {
-			length += float64(d.Windows[i].End - d.Windows[i].Begin)
-		}
+		windows += d.counted
+		length += d.length
 		if q.GPU.Why == "" {
 			q.GPU.Why = d.Note.Why
 		}

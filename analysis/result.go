@@ -272,7 +272,7 @@ type DamageReport struct {
 type Timeline struct {
 	Seconds float64       // length
 	GPU     []TimelineGPU // counters per GPU
-	Wait    []Interval    // data wait of rank 0's training thread (or the first rank seen)
+	Wait    []Interval    // data wait of rank 0's training thread (or the first rank seen); of a long run, neighbours are moved together
 	Blocks  []TimelineBlock
 	Marks   []TimelineMark // epoch starts, validation, checkpoints
 }
@@ -283,8 +283,12 @@ type TimelineGPU struct {
 	Windows []Window
 }
 
-// Window is one counter window; NaN where unknown.
-type Window struct{ Begin, End, SM, Resident float64 }
+// Window is one counter window; NaN where unknown. Of a long run, most stand for several.
+type Window struct {
+	Begin, End, SM, Resident float64
+	Folded                   int     // how many windows this one stands for; 0 = it is one
+	Low, High                float64 // SM activity of those, least and most
+}
 
 // Interval is a span of seconds.
 type Interval struct{ Begin, End float64 }

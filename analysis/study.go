@@ -36,6 +36,7 @@ func (r *run) study() error {
 		reading, err := g.load(s)
 		if err == nil {
 			g.passes(int64(r.options.IdleAfter))
+			r.draw(g)
 		}
 		<-turns[i]
 		if errs[i] = err; err != nil {
@@ -64,9 +65,8 @@ func (g *group) passes(idleAfter int64) {
 	}
 	for _, k := range g.ranks {
 		k.alone(idleAfter) // the steady steps by themselves, where that is not done yet
-		k.expose()         // what blocks of the cached-data test waited
+		k.look()           // what its GPU showed in blocks of the cached-data test
 		k.model()          // what the loader's model needs
-		k.draw()           // what a picture shows
 	}
 }
 
@@ -107,6 +107,13 @@ func (g *group) load(s *scratch) (all load.Reading, err error) {
 		}
 		all.Add(reading)
 	}
+	if g.device != nil {
+		reading, err := g.device.Load(&s.room)
+		if err != nil {
+			return all, err
+		}
+		all.Add(reading)
+	}
 	return all, nil
 }
 
@@ -114,5 +121,8 @@ func (g *group) unload(s *scratch) {
 	for _, k := range g.ranks {
 		k.waits, k.scratch = nil, nil
 		k.Unload(&s.room)
+	}
+	if g.device != nil {
+		g.device.Unload(&s.room)
 	}
 }

@@ -10,13 +10,7 @@ func (r *run) timeline() {
 	t := &r.out.Timeline
 	t.Seconds = float64(r.end-r.begin) / 1e9
 	for _, d := range r.devices {
-		g := TimelineGPU{UUID: d.Note.UUID}
-		for i := range d.Windows {
-			w := &d.Windows[i]
-			g.Windows = append(g.Windows, Window{Begin: r.seconds(d.Node, w.Begin), End: r.seconds(d.Node, w.End),
-				SM: float64(w.SM), Resident: float64(w.Resident)})
-		}
-		t.GPU = append(t.GPU, g)
+		t.GPU = append(t.GPU, TimelineGPU{UUID: d.Note.UUID, Windows: d.drawn})
 	}
 	if len(r.ranked) == 0 {
 		return
@@ -39,28 +33,6 @@ func (r *run) timeline() {
 			t.Marks = append(t.Marks, TimelineMark{r.interval(k.Node, m.Begin, m.End), "validation"})
 		case recording.MarkCheckpoint:
 			t.Marks = append(t.Marks, TimelineMark{r.interval(k.Node, m.Begin, m.End), "checkpoint"})
-		}
-	}
-}
-
-// drawing is what a rank did as a picture shows it.
-type drawing struct{ waits, starts []span }
-
-// draw finds what a picture of the rank shows, if it is the one that is drawn.
-func (k *rank) draw() {
-	if !k.shown {
-		return
-	}
-	for i := range k.Fetches {
-		f := &k.Fetches[i]
-		if !k.training(f) {
-			continue
-		}
-		if f.Wait() > 0 {
-			k.drawn.waits = append(k.drawn.waits, span{f.Enter, f.Exit})
-		}
-		if f.Is(recording.FetchFirst) && !f.Test() {
-			k.drawn.starts = append(k.drawn.starts, span{f.Enter, f.Exit})
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package load
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -35,21 +32,9 @@ func fold(agents []agentFold) (all Reading, err error) {
 		}
 		reading.Bad = a.bad
 		all.Add(reading)
+		a.feed()
 	}
 	return all, nil
-}
-
-// gpu returns the node's device of that UUID: two agents, one after the other, saw the same one.
-func (n *Node) gpu(note recording.GPUNote) *GPU {
-	for _, g := range n.GPUs {
-		if g.Note.UUID == note.UUID && note.UUID != "" {
-			g.Note = note
-			return g
-		}
-	}
-	g := &GPU{Node: n, Note: note}
-	n.GPUs = append(n.GPUs, g)
-	return g
 }
 
 func (a *agentFold) take(records []recording.Record) {
@@ -58,7 +43,7 @@ func (a *agentFold) take(records []recording.Record) {
 		ok := true
 		switch rec.Kind() {
 		case recording.KindGPU:
-			ok = a.gpu(rec.GPU())
+			ok = a.gpu(rec)
 		case recording.KindMachine:
 			v := rec.Machine()
 			ok = a.add(&a.node.Usage.Machine, v.Begin, v.End, v.Busy, v.IOWait, v.Steal, v.Runnable, reading(v.MemoryAvailable), v.Cores, v.Foreign)
@@ -101,60 +86,4 @@ func (a *agentFold) add(s *Series, begin, end uint64, v ...float32) bool {
 	a.node.seen(b, e)
 	s.add(b, e, float64(e-b)/1e9, v...)
 	return true
-}
-
-func (a *agentFold) gpu(v recording.GPU) bool {
-	begin, end, ok := span(v.Begin, v.End)
-	if !ok || begin == end {
-		return false
-	}
-	g := a.gpus[v.Ref]
-	if g == nil { // its note was lost
-		g = a.node.gpu(recording.GPUNote{GPU: v.Ref, Emulated: v.Flags&recording.GPUEmulated != 0})
-		a.gpus[v.Ref] = g
-	}
-	w := Window{Begin: begin, End: end,
-		SM: v.SM, Resident: v.Resident, Tensor: v.Tensor, DRAM: v.DRAM, Copy: v.Copy,
-		Power: amount(v.Power), Clock: amount(v.SMClock), Memory: amount(v.Memory),
-		Emulated: v.Flags&recording.GPUEmulated != 0, Untrusted: v.Flags&recording.GPUUntrusted != 0,
-		Known: v.Flags&recording.GPUHeldKnown != 0, Holds: v.Flags&recording.GPUHeld != 0}
-	w.check()
-	g.Windows = append(roomy(g.Windows), w)
-	a.node.seen(begin, end)
-	return true
-}
-
-// check marks a window untrusted whose ratios no device can show: a blank that leaked, a MIG slice above 1. A little above 1 is
-// rounding.
-func (w *Window) check() {
-	for _, r := range []*float32{&w.SM, &w.Resident, &w.Tensor, &w.DRAM, &w.Copy} {
-		switch v := *r; {
-		case v != v:
-		case v < 0 || v > 1.02:
-			*r = nan
-			w.Untrusted = true
-		case v > 1:
-			*r = 1
-		}
-	}
-}
-
-// disjoint orders windows and takes from each what an earlier one already covers; what is left of none is dropped.
-func disjoint(windows []Window, bad *uint64) []Window {
-	less := func(a, b Window) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End)) }
-	if !slices.IsSortedFunc(windows, less) {
-		slices.SortStableFunc(windows, less)
-	}
-	kept := windows[:0]
-	end := Unknown
-	for _, w := range windows {
-		if w.End <= end {
-			*bad++
-			continue
-		}
-		w.Begin = max(w.Begin, end)
-		kept = append(kept, w)
-		end = w.End
-	}
-	return kept
 }

@@ -64,11 +64,15 @@ type Node struct {
 	streams []recording.Stream
 }
 
-// GPU is one device of a node and its counter windows, ordered and disjoint.
+// GPU is one device of a node.
 type GPU struct {
-	Node    *Node
-	Note    recording.GPUNote
-	Windows []Window
+	Node     *Node
+	Note     recording.GPUNote
+	Emulated bool     // some window of it is
+	Windows  []Window // ordered and disjoint, from Load to Unload
+
+	feeds   []feed
+	windows int // surveyed
 }
 
 // Window is one counter window; NaN is a counter that was not read.

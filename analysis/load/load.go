@@ -53,10 +53,12 @@ type Room struct {
 	spareFetches [][]Fetch
 	spareSteps   [][]Step
 	spareBatches [][]Batch
+	spareWindows [][]Window
 }
 
-func (r *Room) fetches(n int) []Fetch { return spare(&r.spareFetches, n) }
-func (r *Room) steps(n int) []Step    { return spare(&r.spareSteps, n) }
+func (r *Room) fetches(n int) []Fetch  { return spare(&r.spareFetches, n) }
+func (r *Room) steps(n int) []Step     { return spare(&r.spareSteps, n) }
+func (r *Room) windows(n int) []Window { return spare(&r.spareWindows, n) }
 
 // spare returns an empty slice with room for n; one that is too small is the collector's.
 func spare[T any](stack *[][]T, n int) []T {

@@ -49,6 +49,13 @@ func whole(t *testing.T, nodes ...recording.Reader) *Job {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, n := range j.Nodes {
+		for _, g := range n.GPUs {
+			if _, err := g.Load(&Room{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	return j
 }
 

@@ -111,9 +111,6 @@ func (s *survey) finish() {
 		node.name()
 		node.observed()
 		node.clocks()
-		for _, g := range node.GPUs {
-			g.Windows = disjoint(g.Windows, &s.job.Reading.Bad)
-		}
 	}
 	s.joinWorkers()
 	s.job.ranks(s.mains)

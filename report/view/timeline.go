@@ -210,10 +210,14 @@ func reduce(windows []analysis.Window, waits []analysis.Interval, begin, end flo
 		}
 		eachColumn(w.Begin, w.End, begin, width, n, func(i int, overlap float64) {
 			p := &px[i]
-			if !p.SMKnown {
-				*p = Pixel{SMKnown: true, SMMin: w.SM, SMMax: w.SM}
+			low, high := w.SM, w.SM
+			if w.Folded > 0 {
+				low, high = w.Low, w.High
 			}
-			p.SMMin, p.SMMax = min(p.SMMin, w.SM), max(p.SMMax, w.SM)
+			if !p.SMKnown {
+				*p = Pixel{SMKnown: true, SMMin: low, SMMax: high}
+			}
+			p.SMMin, p.SMMax = min(p.SMMin, low), max(p.SMMax, high)
 			p.SMMean += w.SM * overlap
 			seen[i] += overlap
 		})

@@ -30,6 +30,17 @@ func TestStallsSurvive(t *testing.T) {
 	}
 }
 
+// A window that stands for several shows the least and the most of them.
+func TestFoldedWindowsKeepTheirExtremes(t *testing.T) {
+	px := reduce([]analysis.Window{{Begin: 0, End: 1, SM: 0.5}, {Begin: 1, End: 9, SM: 0.6, Folded: 8, Low: 0.1, High: 0.9}}, nil, 0, 10, 5)
+	if p := px[0]; p.SMMin != 0.1 || p.SMMax != 0.9 || math.Abs(p.SMMean-0.55) > 1e-9 {
+		t.Errorf("column 0: got %+v", p)
+	}
+	if p := px[4]; !p.SMKnown || p.SMMin != 0.1 || math.Abs(p.SMMean-0.6) > 1e-9 {
+		t.Errorf("column 4: got %+v", p)
+	}
+}
+
 // reduceSlowly looks at every window for every column: the obviously right twin of reduce.
 func reduceSlowly(windows []analysis.Window, waits []analysis.Interval, begin, end float64, n int) []Pixel {
 	px := make([]Pixel, n)
