@@ -38,8 +38,8 @@ test: setup ## All tests: Go with the race detector, and Python
 # The examples train for real and are held to shares of time, so they run one after another and beside nothing else. They
 # are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped.
 test-go: build
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /examples/)
-	@echo 'examples/frameworks is not tested here: make test-latest-torch installs the frameworks and tests it'
+	$(GO) test -race -timeout 20m -skip TestFrameworks $$($(GO) list ./... | grep -v /examples/)
+	@echo 'examples/frameworks and TestFrameworks… are not run here: make test-latest-torch installs the frameworks and runs them'
 	$(GO) test -v -race -timeout 20m -p 1 $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
 test-python:
@@ -51,6 +51,7 @@ test-latest-torch: build ## The hook and the frameworks with the newest PyTorch 
 	@.ci/torch-latest
 	$(LATEST) -m pytest -q -rs -n 2 probe/hook/tests
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
+	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -run TestFrameworks ./cmd/datawait
 
 # The tests run a few of these; this is what shows that a window of a millisecond is closed.
 soak: setup ## 1000 short trainings in which a random process is killed at a random moment (most of an hour)

@@ -49,6 +49,7 @@ class Witness:
             tell(holds=seen)
 
     def save(self, step, save):
+        self.look()
         tell(saves=step)
         save(step)
         tell(saved=step)

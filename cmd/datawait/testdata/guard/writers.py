@@ -4,6 +4,7 @@ The folder holds the checkpoints of an earlier run and, once the loop runs, thos
 """
 
 import atexit
+import multiprocessing
 import os
 import pathlib
 import pickle
@@ -72,6 +73,32 @@ def folders(step):
 
 POOL = ThreadPoolExecutor(1)
 
+
+def replaced(step):
+    dump("model.tmp", step)
+    os.replace("model.tmp", "model.pkl")
+
+
+def child(method):
+    def save(step):
+        process = multiprocessing.get_context(method).Process(target=dump, args=("model.pkl", step))
+        process.start()
+        process.join()
+
+    return save
+
+
+def python(step):
+    code = "import pickle; pickle.dump(%d, open('model.pkl', 'wb'))" % step
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def copied(step):
+    dump("model.tmp", step)
+    subprocess.run(["cp", "model.tmp", "model.pkl"], check=True)
+    os.remove("model.tmp")
+
+
 WRITERS = {
     "pickle": lambda step: dump("model.pkl", step),
     "pickle, rotated": rotated(dump),
@@ -84,16 +111,54 @@ WRITERS = {
     "shutil.move": temporary_then(shutil.move),
     "write_bytes": lambda step: pathlib.Path("model.bin").write_bytes(b"weights of %d" % step),
     "rmtree": folders,
-    "a thread": lambda step: POOL.submit(dump, "model.pkl", step).result(),
+    "a thread": lambda step: POOL.submit(replaced, step).result(),
+    "a forked child": child("fork"),
+    "a spawned child": child("spawn"),
+    "a Python of its own": python,
+    "cp": copied,
+    "a shell": lambda step: os.system("echo %d > model.txt" % step),
+    # What happens when the loop is left: after the last batch, by an exception or by a signal.
+    "finally": None,
+    "Ctrl-C": lambda: os.kill(os.getppid(), signal.SIGINT),
+    "SIGTERM": lambda: os.kill(os.getppid(), signal.SIGTERM),
+    "the agent is killed": lambda: os.kill(os.getppid(), signal.SIGKILL),
 }
+SLOW = ("a spawned child", "a Python of its own")  # a save takes a second
+LAST = ("finally", "Ctrl-C", "SIGTERM", "the agent is killed")
+LATER = 30  # steps after the first cached block has begun
+
+
+def train(witness, writer):
+    """Saves in every step; or, clean, in the first ones, and when the loop is left."""
+    save = WRITERS[writer]
+    begun = os.path.join(os.environ["DATAWAIT_SPOOL"], "guard")  # is there from then on
+    left = None
+    for step, _ in enumerate(datawait.watch(batches(), workers=0)):
+        time.sleep(0.001)
+        if writer not in LAST:
+            if writer not in SLOW or step % 80 == 0:
+                witness.save(step, save)
+            continue
+        if step < 3:
+            witness.save(step, replaced)
+        if left is None and os.path.exists(begun):
+            left = step + LATER
+        if step == left and save is not None:
+            save()
+            if writer == "the agent is killed":
+                return
 
 
 def main(writer):
-    save = WRITERS[writer]
     witness = Witness()
-    for step, _ in enumerate(datawait.watch(batches(), workers=0)):
-        time.sleep(0.001)
-        witness.save(step, save)
+    if writer in LAST:
+        atexit.register(witness.save, -1, lambda step: dump("model.pkl", step))
+        signal.signal(signal.SIGTERM, lambda *_: witness.save(-2, lambda step: dump("model.pkl", step)))
+    try:
+        train(witness, writer)
+    finally:
+        if writer in LAST:
+            witness.save(-3, replaced)
 
 
 if __name__ == "__main__":
