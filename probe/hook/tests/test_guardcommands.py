@@ -42,8 +42,8 @@ def test_held(old, line):
         "nvidia-smi", "ls old.pt", "cat old.pt", "rm new.tmp", "mv new.a new.b", "cp old.pt new.pt", "cp new.pt folder",
         "cat old.pt >> log", "cat < old.pt", "echo hi 2>&1", "gcc -o new.so new.c", "git rev-parse HEAD", "git diff",
         "aws s3 cp s3://b/k new.tar", "aws s3 cp s3://b/k -", "aws s3 ls", "gsutil cat gs://b/k",
-        "gsutil cp gs://b/k -", "rsync host:/data folder", "scp host:a new", "wandb login", "sed s/a/b/ old.txt", "find . -name x",
-        "dd if=old.pt",
+        "gsutil cp gs://b/k -", "rsync host:/data folder", "scp host:a new", "wandb login", "sed s/a/b/ old.txt",
+        "find . -name x",
         "bash script.sh", "python -m train", "", "env", "tar xf old.tar", "hf download me/model",
     ],
 )  # fmt: skip
