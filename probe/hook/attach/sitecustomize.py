@@ -35,7 +35,9 @@ def _arm():
     try:
         # Says that this Python ran the hook; a process that never fetches writes nothing more.
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-        os.close(os.open(os.path.join(spool, "seen-%d" % os.getpid()), flags, 0o600))
+        seen = os.open(os.path.join(spool, "seen-%d" % os.getpid()), flags, 0o600)
+        os.fchmod(seen, 0o600)  # whatever the umask takes away
+        os.close(seen)
     except OSError:
         pass
     try:

@@ -7,6 +7,7 @@ import sys
 from typing import Any, Callable, Dict
 
 from . import guardchild
+from .foreign import own
 from .lateimports import LateImports
 from .stream import IN_ITERATOR, configure, core, failed
 
@@ -68,7 +69,8 @@ def _install(explicit: bool) -> bool:
 
             try:
                 folder = own_folder()
-            except OSError:
+            except OSError as error:
+                own(error)
                 return False
         configure(folder)
         guardchild.arm(folder)

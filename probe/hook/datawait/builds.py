@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from . import layout, meter
 from .layout import UNKNOWN16, UNKNOWN32, UNKNOWN64
@@ -18,6 +19,21 @@ _here = threading.local()  # .meter: counters of this thread; .ring: the ring th
 def inside() -> bool:
     """Whether this thread is building a batch: a loader used meanwhile is not what a training waits for."""
     return getattr(_here, "open", False)
+
+
+_meters: Dict[int, Meter] = {}  # by thread
+
+
+def _meter() -> Meter:
+    """Counters of this thread. Those of threads that have ended are closed: threads come and go, files would not."""
+    made = Meter(core.cpu_clock)
+    alive = {int(thread) for thread in os.listdir("/proc/self/task")} - {made.thread}  # it may have been another's
+    for thread in list(_meters):
+        ended = None if thread in alive else _meters.pop(thread, None)
+        if ended is not None:
+            ended.close()
+    _meters[made.thread] = made
+    return made
 
 
 class Building:
@@ -61,7 +77,7 @@ class Building:
             self.ref = track.loader.number
         if getattr(_here, "ring", None) is not ring:
             _here.ring = ring
-            _here.meter = Meter(core.cpu_clock)
+            _here.meter = _meter()
             if core.role == "worker" and not core.guessed:
                 meter.audit()
         _here.open = True

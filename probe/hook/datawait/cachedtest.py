@@ -24,6 +24,7 @@ from . import control, guardchild, layout, legs, stream
 from .block import LIVE, Block, Kit
 from .blockrecords import BlockRecords
 from .control import NEVER, BadPage, ControlPage, Plan
+from .foreign import own
 from .layout import CACHED
 from .parking import Parking, RunEnded
 from .pulls import ENDED_EARLY, EPOCH_ENDED, TOO_FEW_STEPS, UNAVAILABLE, LoaderRaised, Source, Void
@@ -358,14 +359,14 @@ class CachedTest:
 
     def _fail(self, where: str, error: BaseException) -> None:
         """Ends the test. Parking stays, and so does the guard: the model is what it is."""
-        stream.own(error)
+        own(error)
         self._broken = True
         try:
             self._complain(stream.IN_TEST, "cached-data test: " + where, error)
             self._void(UNAVAILABLE, "%s: %s" % (type(error).__name__, error))
             self._rearm()
         except Exception as another:
-            stream.own(another)
+            own(another)
 
     def _number(self, block: int) -> None:
         """The block of the fetches to come; the core puts it into their records."""

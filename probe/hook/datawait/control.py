@@ -13,7 +13,8 @@ from array import array
 from struct import Struct
 from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import layout
+from . import descriptors, layout
+from .foreign import own
 
 NAME = "control"
 MAGIC = b"DWCTRL1\n"
@@ -100,19 +101,23 @@ class ControlPage:
 
     def _attach(self) -> bool:
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
+            with descriptors.kept():
+                self._map = self._mapped()
+        except (OSError, ValueError) as error:
+            own(error)
+        if self._map is None:
             return False
-        try:
-            if os.fstat(fd).st_size < PAGE_BYTES:  # reading past the end of a mapped file is SIGBUS
-                return False
-            self._map = mmap.mmap(fd, PAGE_BYTES, prot=mmap.PROT_READ)
-        except (OSError, ValueError):
-            return False
-        finally:
-            os.close(fd)
         self.words = memoryview(self._map).cast("I")
         return True
+
+    def _mapped(self) -> Optional[mmap.mmap]:
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if os.fstat(fd).st_size < PAGE_BYTES:  # reading past the end of a mapped file is SIGBUS
+                return None
+            return mmap.mmap(fd, PAGE_BYTES, prot=mmap.PROT_READ, **descriptors.UNTRACKED)
+        finally:
+            os.close(fd)
 
     def read(self) -> Optional[Tuple[int, Plan]]:
         """The generation and its plan; None while the agent is writing. Raises BadPage."""
@@ -147,14 +152,16 @@ def _held(path: str) -> Optional[bool]:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
     except BlockingIOError:
         return True
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
     finally:
         os.close(fd)
@@ -167,6 +174,7 @@ def _born(pid: int) -> Optional[bytes]:
     try:
         with open("/proc/%d/stat" % pid, "rb") as stat:
             fields = stat.read().rpartition(b")")[2].split()
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
     return fields[19] if len(fields) > 19 and fields[0] != b"Z" else None

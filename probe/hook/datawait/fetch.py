@@ -16,11 +16,12 @@ import weakref
 from typing import Any, Callable, Dict, Optional
 
 from . import layout
+from .foreign import own
 from .layout import END, ERROR, FETCH, FIRST, NESTED, NO_GRAD, OFF_THREAD, UNCOUNTED, UNKNOWN32, UNKNOWN64
 from .meter import Meter
-from .ring import Ring, Totals
+from .ring import NOTES_SPARED, Ring, Totals
 from .stacklevel import transparent
-from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, foreign, ring_for
+from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, ring_for
 
 MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10  # fetches that take less are measured every ten milliseconds
@@ -58,6 +59,7 @@ class Loader:
     """A loader object as the records know it."""
 
     __slots__ = ("number", "ring", "note", "epochs", "totals", "latest")
+    totals: Totals
 
     def __init__(self, number: int, note: Dict[str, Any]) -> None:
         self.number = number
@@ -69,10 +71,8 @@ class Loader:
     def join(self, ring: Ring, builds: bool, length: Optional[int]) -> None:
         """Announces the loader in a ring that does not know it yet (the first, or a forked child's own)."""
         self.ring = ring
-        if self.number not in ring.totals:
-            ring.totals[self.number] = Totals(self.number, builds, length)
-        self.totals = ring.totals[self.number]
-        ring.note(self.note)
+        self.totals = ring.totals_of(self.number, builds, length)
+        ring.note(self.note, spare=NOTES_SPARED)
 
 
 class Track:
@@ -389,7 +389,6 @@ def _device_after(mark: Any, number: int, loader: int, ring: Ring) -> None:
 
 def _no_device(error: BaseException) -> None:
     """The device clock failed: exposure becomes unknown, the host clock goes on."""
-    if foreign(error):
-        raise error
+    own(error)
     core.device = None
     complain(IN_DEVICE, "device clock", error)

@@ -18,6 +18,7 @@ import time
 from typing import Any, Optional, Tuple
 
 from .control import NAME, Agent
+from .foreign import own
 from .parking import LONGEST, NAP, RunEnded
 from .stream import core
 
@@ -31,7 +32,8 @@ def begin(folder: str, limit: int, agent: Optional[Agent]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
     try:
         fd = os.open(os.path.join(folder, FLAG), flags, 0o600)
-    except OSError:  # it is there; or the folder is gone, and with it the agent
+    except OSError as error:  # it is there; or the folder is gone, and with it the agent
+        own(error)
         return
     try:
         pid, locks = (0, False) if agent is None else (agent.pid, agent.page is not None)
@@ -48,7 +50,8 @@ def begun(folder: Optional[str]) -> Optional[Tuple[int, Agent]]:
         with open(os.path.join(folder, FLAG), "rb") as flag:
             limit, pid, locks = map(int, flag.read(64).split())
         return limit, Agent(pid, os.path.join(folder, NAME) if locks else None)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        own(error)
         return None
 
 
@@ -97,8 +100,8 @@ def _tell(folder: str, call: str, target: str) -> None:
         finally:
             os.close(fd)
         os.rename(path + ".part", path)  # so that nobody reads half of it
-    except OSError:
-        pass
+    except OSError as error:
+        own(error)
 
 
 def in_loader_worker() -> bool:

@@ -20,6 +20,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from . import guardnames, place
+from .foreign import own
 from .ring import start_ticks
 
 COARSE = 5  # CLOCK_REALTIME_COARSE of linux/time.h
@@ -76,7 +77,8 @@ class Ages:
             return False
         try:
             info = os.stat(path, dir_fd=dir_fd, follow_symlinks=follow)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            own(error)
             return False
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode) or stat.S_ISDIR(info.st_mode)):
             return False  # devices, pipes and sockets
@@ -87,7 +89,8 @@ class Ages:
         """Whether opening path for writing would throw away bytes that are to be protected."""
         try:
             info = os.stat(path, dir_fd=dir_fd)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            own(error)
             return False
         if not stat.S_ISREG(info.st_mode) or info.st_size == 0:
             return False
@@ -100,7 +103,8 @@ class Ages:
         try:
             info = os.fstat(fd)
             path = os.readlink("/proc/self/fd/%d" % fd)
-        except OSError:
+        except OSError as error:
+            own(error)
             return False
         return info.st_nlink > 0 and os.path.isabs(path) and self.old_content(path)
 
@@ -123,8 +127,8 @@ class Ages:
             if self.old(path, follow=True):
                 info = os.stat(path)
                 self._kept.add((info.st_dev, info.st_ino))
-        except (OSError, ValueError, TypeError):
-            pass
+        except (OSError, ValueError, TypeError) as error:
+            own(error)
 
     def new_model(self, path: Any, dir_fd: Optional[int] = None) -> bool:
         """Whether path is called like a model's state and lies where such a thing would be kept."""
@@ -181,7 +185,8 @@ class Ages:
 def _mode(path: str) -> int:
     try:
         return os.stat(path).st_mode
-    except OSError:
+    except OSError as error:
+        own(error)
         return 0
 
 
@@ -192,8 +197,8 @@ def _roots() -> List[Tuple[str, bool]]:
     work = [os.environ.get("PWD"), os.path.dirname(os.path.abspath(sys.argv[0])) if sys.argv and sys.argv[0] else None]
     try:
         work.append(os.getcwd())
-    except OSError:
-        pass
+    except OSError as error:
+        own(error)
     roots = {}
     for folder in work:
         roots[_root(folder)] = False

@@ -5,6 +5,7 @@ being watched."""
 
 from __future__ import annotations
 
+import functools
 import json
 import weakref
 from typing import Any, Dict, List, Optional, Tuple
@@ -29,16 +30,9 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
     global _count
     key = id(thing)
 
-    def gone(_: Any, key: int = key) -> None:
-        try:
-            entry = _by_id.get(key)
-            if entry is not None and entry[0]() is None:
-                del _by_id[key]
-        except Exception:
-            pass  # the interpreter is going down, and this module before its loaders
-
     try:
-        reference: Any = weakref.ref(thing, gone)
+        # No function of Python's: what a signal handler of the script raised in a callback would vanish.
+        reference: Any = weakref.ref(thing, functools.partial(_by_id.pop, key))
     except TypeError:
         reference = _Never()  # cannot be watched for its end: found again by likeness only
     likeness = json.dumps(note, sort_keys=True, default=str)

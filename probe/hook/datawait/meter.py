@@ -18,9 +18,10 @@ import threading
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
+from . import descriptors
+from .foreign import own
 from .layout import COST, IO, UNKNOWN32, UNKNOWN64
 from .ring import Ring
-from .stream import own
 
 MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10
@@ -41,7 +42,7 @@ class Meter:
 
     __slots__ = (
         "cpu_clock", "schedstat", "io", "io_due", "due", "collate", "sizer", "open", "cpu", "queue", "usage", "reads",
-        "files", "requests", "own", "thread",
+        "files", "requests", "own", "thread", "opened",
     )  # fmt: skip
 
     def __init__(self, cpu_clock: Callable[[], int] = time.thread_time_ns) -> None:
@@ -49,12 +50,22 @@ class Meter:
         self.thread = threading.get_native_id()
         self.schedstat = _open("/proc/thread-self/schedstat")
         self.io = _open("/proc/self/io")
+        self.opened = [(fd, _identity(fd)) for fd in (self.schedstat, self.io) if fd is not None]
         self.due = 0  # measure no batch that begins before this time
         self.io_due = 0
         self.collate = 0  # wall ns spent in collate_fn since begin()
         self.sizer = Sizer()
-        self.open = False  # between begin() and write()
+        self.open = False  # between begin() and end()
         self.own = 0  # bytes this meter itself read between its two looks at the I/O counters
+
+    def close(self) -> None:
+        """A script that closed every file may have one of its own under the same number."""
+        for fd, identity in self.opened:
+            try:
+                if _identity(fd) == identity:
+                    os.close(fd)
+            except OSError as error:
+                own(error)
 
     def begin(self, now: int) -> None:
         self.collate = 0
@@ -73,32 +84,33 @@ class Meter:
         self.cpu = self.cpu_clock()  # last: nearest to the work
 
     def end(self) -> Tuple[Any, ...]:
-        cpu = self.cpu_clock()
+        """What it cost since begin(). A signal handler that fetches may begin anew before this is written."""
+        cpu = self.cpu_clock() - self.cpu
         queue = self.run_queue()
-        usage = getrusage(SELF)
-        return cpu, queue, usage, None if self.reads is None else self.io_counters()
-
-    def write(self, ring: Ring, ref: int, after: Tuple[Any, ...], batch: Any, collates: bool) -> None:
-        """Puts COST and IO of the batch between the last begin() and after with what the ring has pending."""
-        cpu, queue, usage, reads = after
+        usage, before = getrusage(SELF), self.usage
+        reads = None if self.reads is None else self.io_counters()
         self.open = False
-        before = self.usage
         files = requests = UNKNOWN32
         if audited is not None:
             files = audited[0] - self.files
             if REQUESTS_ARE_SEEN:
                 requests = audited[1] - self.requests
-        size, tensors = self.sizer.size(batch)
         process = round((usage[0] - before[0] + usage[1] - before[1]) * 1e9)  # user and system time
         waited = UNKNOWN64 if queue is None or self.queue is None else queue - self.queue
-        collate = self.collate if collates else UNKNOWN64
-        pending = ring.pending
-        pending.append((COST, 0, ref, cpu - self.cpu, process, waited, collate, size, files, requests, tensors))
         rchar = read_bytes = calls = UNKNOWN64
         if reads is not None and self.reads is not None:
             rchar, read_bytes = reads[0] - self.reads[0], reads[1] - self.reads[1]
             calls = reads[2] - self.reads[2] - (1 if self.schedstat is None else 3)  # our own preads in between
-        pending.append((IO, 0, ref, rchar, read_bytes, calls, usage[14] - before[14], usage[15] - before[15]))
+        switches = usage[14] - before[14], usage[15] - before[15]
+        return (cpu, process, waited), self.collate, (files, requests), (rchar, read_bytes, calls, *switches)
+
+    def write(self, ring: Ring, ref: int, cost: Tuple[Any, ...], batch: Any, collates: bool) -> None:
+        """Puts COST and IO of what end() measured with what the ring has pending."""
+        times, collate, counts, reads = cost
+        size, tensors = self.sizer.size(batch)
+        pending = ring.pending
+        pending.append((COST, 0, ref, *times, collate if collates else UNKNOWN64, size, *counts, tensors))
+        pending.append((IO, 0, ref, *reads))
 
     def run_queue(self) -> Optional[int]:
         """Nanoseconds this thread was runnable but not running; None where the kernel keeps no account."""
@@ -135,10 +147,18 @@ class Meter:
 
 def _open(path: str) -> Optional[int]:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with descriptors.kept():
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         own(error)
         return None
+
+
+def _identity(fd: Optional[int]) -> Optional[Tuple[int, int]]:
+    if fd is None:
+        return None
+    info = os.fstat(fd)
+    return info.st_dev, info.st_ino
 
 
 class Sizer:

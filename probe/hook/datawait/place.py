@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import stat
 import struct
+import sys
 from typing import Optional
 
 from . import layout
+from .foreign import own
 
 IN_PLACE = ("tmpfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "overlay")  # an overlay if what lies below does
+MOST_BYTES = 1 << 30  # of all rings of a spool
 SET_FLAGS, NO_COPY = 0x40086602, 0x00800000  # FS_IOC_SETFLAGS and FS_NOCOW_FL of ioctl_iflags(2)
 
 
@@ -28,7 +32,8 @@ def filesystem(folder: str, mountinfo: str = "/proc/self/mountinfo") -> Optional
     try:
         with open(mountinfo, encoding="utf-8", errors="surrogateescape") as lines:
             mounts = lines.read().splitlines()
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
     target = os.path.realpath(folder)
     best, found = -1, None
@@ -70,20 +75,50 @@ def check_file(fd: int, folder: str) -> None:
     An overlay hides the kind of what lies below it."""
     try:
         fcntl.ioctl(fd, SET_FLAGS, struct.pack("l", NO_COPY))
-    except OSError:
+    except OSError as error:
+        own(error)
         return
     raise Refused("spool %s is on a file system that copies on write" % folder)
 
 
 def capacity(folder: str, wanted: int) -> int:
-    """Records that fit without crowding others out: the ring takes at most a sixteenth of the free space."""
+    """Records that fit without crowding others out: the ring takes at most a sixteenth of the free space, and of what
+    all rings of the spool may take together: with no agent to remove them, those of ended workers stay."""
     space = os.statvfs(folder)
     free = space.f_bavail * space.f_frsize
-    while wanted > layout.LEAST_CAPACITY and ring_bytes(wanted) * 16 > free:
+    rings = _rings(folder)
+    room = min(free, min(space.f_blocks * space.f_frsize // 2, MOST_BYTES) - rings)
+    largest = _largest_file()
+    while wanted > layout.LEAST_CAPACITY and (ring_bytes(wanted) * 16 > room or ring_bytes(wanted) > largest):
         wanted //= 2
-    if ring_bytes(wanted) * 4 > free:
-        raise Refused("spool %s has only %d bytes free" % (folder, free))
+    if ring_bytes(wanted) * 4 > room:
+        raise Refused("spool %s has only %d bytes free, and %d bytes of rings" % (folder, free, rings))
+    if ring_bytes(wanted) > largest:
+        raise Refused("files of this process may have only %d bytes" % largest)
     return wanted
+
+
+def _rings(folder: str) -> int:
+    """Bytes of the rings that are there."""
+    count = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".dwr"):
+                try:
+                    count += entry.stat(follow_symlinks=False).st_size
+                except FileNotFoundError:  # removed meanwhile: its process ended
+                    continue
+    return count
+
+
+def _largest_file() -> int:
+    """Growing a file beyond the limit is a signal, of which a process dies that does not ignore it (setrlimit(2))."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
+def may_write(count: int) -> bool:
+    return count <= _largest_file()
 
 
 def ring_bytes(records: int) -> int:
@@ -101,6 +136,7 @@ def own_folder() -> str:
     for path in (parent, folder):
         try:
             os.mkdir(path, 0o700)
+            os.chmod(path, 0o700)  # whatever the script's umask takes away
         except FileExistsError:
             pass
         check(path)

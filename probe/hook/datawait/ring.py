@@ -20,12 +20,14 @@ import time
 from struct import Struct
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from . import layout, place
+from . import descriptors, layout, place
+from .foreign import own
 from .layout import BATCH, COST, END, ERROR, FETCH, IO, NO_GRAD, OFF_THREAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
 
 MINUTE = 60_000_000_000
 MILLISECOND = 1_000_000
 MOST_PENDING = 64
+NOTES_SPARED = 8192  # bytes of the note area that loaders leave free: a job may make thousands
 MOST_HELD = 256
 MOST_NAMES = 1000  # programs that one process may be in turn
 
@@ -42,14 +44,15 @@ _PACK = {
 
 
 class Totals:
-    """Running sums of one loader; they count what the training waited for, and survive an overrun of the records."""
+    """Running sums of one loader, or of all beyond the table as if they were one; they count what the training waited
+    for, and survive an overrun of the records."""
 
     __slots__ = (
         "loader", "at", "builds", "length", "shift", "fetches", "wait", "between", "no_grad", "last_end", "first_begin",
     )  # fmt: skip
 
     def __init__(self, loader: int, builds: bool, length: Optional[int]) -> None:
-        self.loader = loader
+        self.loader = loader  # the lowest that it counts
         self.at = totals_slot(loader)
         self.builds = builds  # its fetches build the batches themselves
         self.length = length  # batches of its current epoch
@@ -62,7 +65,8 @@ class Totals:
 
     def add(self, flags: int, enter: int, leave: int) -> None:
         if self.last_end:
-            self.between += enter - self.last_end
+            if enter > self.last_end:  # not where a signal handler fetched before this fetch could begin
+                self.between += enter - self.last_end
         else:
             self.first_begin = enter
         self.last_end = leave
@@ -83,7 +87,7 @@ class Ring:
     """An open ring. ``put_off`` and ``write`` are the ways in; header fields are set through ``longs`` and ``ints``."""
 
     __slots__ = (
-        "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals",
+        "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals", "slots",
         "by_fetch", "validation", "notes_end", "clock_due", "pid", "held",
     )  # fmt: skip
 
@@ -109,7 +113,8 @@ class Ring:
         self.pending: List[Tuple[Any, ...]] = []  # records put off: (kind, flags, ref, *payload)
         self.flush_at = 0
         self.held: Optional[List[Tuple[Any, ...]]] = []  # fetches of threads of which one may turn out to train
-        self.totals: Dict[int, Totals] = {}
+        self.totals: Dict[int, Totals] = {}  # by loader number
+        self.slots: Dict[int, Totals] = {}  # the same by where they are stored
         self.by_fetch = True  # steps are counted in fetches
         self.validation: Optional[Tuple[int, int, int]] = None  # loader, begin and end of a validation loop so far
         self.notes_end = layout.NOTES_AT
@@ -203,9 +208,21 @@ class Ring:
     def delivered(self) -> int:
         """Batches handed to training, by all loaders."""
         count = 0
-        for totals in self.totals.values():
+        for totals in self.slots.values():
             count += totals.fetches
         return count
+
+    def totals_of(self, loader: int, builds: bool, length: Optional[int]) -> Totals:
+        """The running sums in which a loader's fetches are counted."""
+        known = self.totals.get(loader)
+        if known is None:
+            at = totals_slot(loader)
+            known = self.slots.get(at)
+            if known is None:
+                known = self.slots[at] = Totals(loader, builds, length)
+            known.builds = known.builds and builds
+            self.totals[loader] = known
+        return known
 
     def _progress(self, fetch: Tuple[Any, ...]) -> None:
         """The header's view of the training loop, from its last fetch."""
@@ -251,12 +268,13 @@ class Ring:
     def mark(self, code: int, begin: int, end: int, value: int = 0, detail: int = 0) -> int:
         return self.write(layout.pack_mark, layout.MARK, 0, code, begin, end, value, detail)
 
-    def note(self, note: Mapping[str, Any]) -> bool:
-        """Appends a JSON object to the note area; False (and counted) when it does not fit."""
+    def note(self, note: Mapping[str, Any], spare: int = 0) -> bool:
+        """Appends a JSON object to the note area; False (and counted) when it does not fit, or would leave less than
+        spare bytes to what is rarer."""
         line = json.dumps(note, separators=(",", ":"), default=str).encode() + b"\n"
         with self.lock:
             end = self.notes_end + len(line)
-            if end > layout.HEADER_BYTES:
+            if end > layout.HEADER_BYTES - spare:
                 self.longs[layout.Q_NOTES_LOST] += 1
                 return False
             self.map[self.notes_end : end] = line
@@ -296,17 +314,19 @@ def _create(folder: str, stem: str, size: int) -> Tuple[str, mmap.mmap]:
 
 
 def _allocate(path: str, size: int) -> mmap.mmap:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
+    with descriptors.kept():
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            place.check_file(fd, os.path.dirname(path))
-            os.posix_fallocate(fd, 0, size)
-            return mmap.mmap(fd, size)
-        finally:
-            os.close(fd)
-    except BaseException:
-        os.unlink(path)
-        raise
+            try:
+                place.check_file(fd, os.path.dirname(path))
+                os.fchmod(fd, 0o600)  # whatever the script's umask takes away
+                os.posix_fallocate(fd, 0, size)
+                return mmap.mmap(fd, size, **descriptors.UNTRACKED)
+            finally:
+                os.close(fd)
+        except BaseException:
+            os.unlink(path)
+            raise
 
 
 def clock_pair() -> "tuple[int, int]":
@@ -332,7 +352,8 @@ def boot_id() -> "str | None":
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
 
 
@@ -340,7 +361,8 @@ def pid_namespace() -> "int | None":
     """Which processes this one's pids mean: the inode of its pid namespace (pid_namespaces(7))."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
+    except OSError as error:
+        own(error)
         return None
 
 

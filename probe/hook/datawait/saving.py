@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Tuple
 
 from . import guardchild, layout
 from .stacklevel import transparent
-from .stream import IN_SAVE, core, failed, now
+from .stream import IN_SAVE, complain, core, failed
 
 MARK = "_datawait_save"
 FUNCTIONS = {
@@ -81,11 +81,10 @@ def _observed(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
     def save(*args: Any, **kwargs: Any) -> Any:
         ring = core.ring  # a process without a ring trains nothing
         if core.off or ring is None or core.role != "main" or core.test is None:
-            guardchild.refuse(core.folder, call, _name(args, kwargs))
+            _refuse_in_child(call, args, kwargs)
         if core.off or ring is None or core.role != "main":
             return original(*args, **kwargs)
-        outermost = saves.enter()
-        begin = now(IN_SAVE, "save")
+        outermost, begin = _begin()
         try:
             return original(*args, **kwargs)
         finally:
@@ -98,6 +97,22 @@ def _observed(call: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(save, MARK, True)
     return save
+
+
+def _refuse_in_child(call: str, args: Tuple[Any, ...], kwargs: Any) -> None:
+    try:
+        guardchild.refuse(core.folder, call, _name(args, kwargs))
+    except Exception as error:  # what ends the process is none
+        complain(IN_SAVE, "save-guard", error)
+
+
+def _begin() -> Tuple[bool, int]:
+    """Whether a save begins that is not part of another one, and when."""
+    try:
+        return saves.enter(), core.clock()
+    except Exception as error:
+        failed(IN_SAVE, "save", error)
+        return False, 0
 
 
 def _name(args: Tuple[Any, ...], kwargs: Any) -> str:

@@ -15,14 +15,12 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import layout, place
+from .foreign import own
 from .ring import Ring, boot_id, pid_namespace, start_ticks
 from .version import __version__
 
 # Reasons in a `hook-error` note and in MARK 3.
 IN_FETCH, IN_STEP, IN_ITERATOR, IN_WORKER, IN_DEVICE, IN_SPOOL, IN_TEST, IN_WATCH, IN_SAVE = range(1, 10)
-
-HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
 
 class Core:
     """State of the hook in this process. Read by every fetch, so plain attributes and no properties."""
@@ -255,16 +253,6 @@ def complain(reason: int, where: str, error: BaseException) -> None:
     _count(reason, where, error)
 
 
-def own(error: BaseException) -> None:
-    """Raises the error again unless it is the hook's; for whoever catches one to go on without what failed."""
-    try:
-        raised_by_hook = not foreign(error)
-    except Exception:
-        return
-    if not raised_by_hook:
-        raise error
-
-
 def _count(reason: int, where: str, error: BaseException) -> None:
     try:
         times = core.complained.get(where, 0)
@@ -297,43 +285,6 @@ def _describe(error: BaseException) -> str:
     return ("%s: %s" % (type(error).__name__, error))[:400]
 
 
-def foreign(error: BaseException) -> bool:
-    """Whether an exception was raised by code outside this package, on top of a hook frame (a signal handler)."""
-    trace = error.__traceback__
-    if trace is None:
-        return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    frame = trace.tb_frame
-    if frame.f_code.co_filename.startswith(HERE):
-        return False
-    return _is_handler(frame)
-
-
-def _is_handler(frame: Any) -> bool:
-    """Whether frame, or one it was called from, is a Python signal handler in force."""
-    signal = sys.modules.get("signal")
-    if signal is None:
-        return False
-    codes = {_code(signal.getsignal(number)) for number in signal.Signals}
-    codes.discard(None)
-    while frame is not None:
-        if frame.f_code in codes:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _code(handler: Any) -> Any:
-    """What runs when a handler is called: of a function, a method, a partial, or an object that can be called."""
-    while hasattr(handler, "func"):
-        handler = handler.func
-    handler = getattr(handler, "__func__", handler)
-    if not hasattr(handler, "__code__"):
-        handler = getattr(type(handler), "__call__", None)  # noqa: B004 - the code, not whether there is some
-    return getattr(handler, "__code__", None)
-
-
 def refuse(error: BaseException) -> None:
     """No ring can be had: the hook is off, and the reason is left where the agent may find it."""
     own(error)
@@ -349,7 +300,9 @@ def _leave(why: str) -> None:
     path = os.path.join(_folder(), "seen-%d" % os.getpid())
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "wb") as seen:
-        seen.write(("refused: %s\n" % " ".join(why.split())).encode("utf-8", "replace"))
+        os.fchmod(fd, 0o600)
+        if place.may_write(4096):
+            seen.write(("refused: %s\n" % " ".join(why.split())).encode("utf-8", "replace"))
 
 
 # --- the end of a process, and forks ----------------------------------------------------------------------------
@@ -384,9 +337,15 @@ def finish(pid: int) -> None:
         complain(IN_SPOOL, "closing the ring", error)
 
 
+_inherited: List[Any] = []
+
+
 def _in_forked_child() -> None:
     core.off = True
-    core.ring = None  # the parent's
+    # The parent's are kept: letting go of a map closes a descriptor, whose number may be the script's by now, and of a
+    # device's events asks a device that this process cannot use.
+    _inherited.append((core.ring, core.test, core.device))
+    core.ring = None
     try:
         core.reset()
         core.forked = core.folder is not None

@@ -15,10 +15,11 @@ from . import fetch as fetching
 from . import layout, loaders
 from .builds import inside
 from .fetch import Loader, Track, fetch
+from .foreign import own
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
-from .stream import IN_ITERATOR, core, failed, now, own, ring_for, trains
+from .stream import IN_ITERATOR, core, failed, now, ring_for, trains
 
 MARK = "_datawait_patched"  # attribute of a function that is ours
 

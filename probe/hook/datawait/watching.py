@@ -9,10 +9,11 @@ from . import fetch as fetching
 from . import layout, loaders
 from .builds import inside
 from .fetch import Track, fetch
+from .foreign import own
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
-from .stream import IN_WATCH, complain, core, failed, now, own, ring_for, trains
+from .stream import IN_WATCH, complain, core, failed, now, ring_for, trains
 
 
 def watch(

@@ -14,11 +14,12 @@ import sys
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from . import meter
+from .foreign import own
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
 from .ring import Ring, totals_slot
 from .stacklevel import transparent
-from .stream import IN_ITERATOR, IN_WORKER, configure, core, failed, finish, now, own, ring_for
+from .stream import IN_ITERATOR, IN_WORKER, configure, core, failed, finish, now, ring_for
 
 NAME = "_worker_loop"
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

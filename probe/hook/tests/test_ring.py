@@ -208,7 +208,7 @@ def test_open_folders_and_links_are_refused(spool, tmp_path):
 def test_rings_shrink_beside_a_small_shm(spool, monkeypatch):
     class Space:
         f_frsize = 1 << 20
-        f_bavail = 64  # Docker's default /dev/shm
+        f_bavail = f_blocks = 64  # Docker's default /dev/shm
 
     monkeypatch.setattr(os, "statvfs", lambda folder: Space)
     assert place.ring_bytes(place.capacity(spool, 65536)) <= 4 << 20
