@@ -139,7 +139,9 @@ class SaveGuard:
         ):
             for name, methods in table.get(called, {}).items():
                 cls = getattr(module, name, None)
-                for method in methods if isinstance(cls, type) else ():
+                if not isinstance(cls, type):
+                    continue
+                for method in methods:
                     self._stands.before_method(cls, method, functools.partial(before, "%s.%s" % (name, method)))
 
     def _imported(self, module: Any) -> None:
