@@ -54,11 +54,19 @@ func (k *rank) model() {
 // slowestLoader is the training loader that the rank waits for most.
 func (k *rank) slowestLoader() (slowest *load.Loader) {
 	wait := map[uint16]int64{}
+	last, sum := uint16(0), int64(0) // most fetches are of the loader of the one before
 	for i := range k.Fetches {
-		if f := &k.Fetches[i]; k.training(f) && !f.Test() {
-			wait[f.Loader] += f.Wait()
+		f := &k.Fetches[i]
+		if !k.training(f) || f.Test() {
+			continue
 		}
+		if f.Loader != last {
+			wait[last] += sum
+			last, sum = f.Loader, 0
+		}
+		sum += f.Wait()
 	}
+	wait[last] += sum
 	for _, l := range k.Loaders {
 		if k.trains.has(l.ID) && (slowest == nil || wait[l.ID] > wait[slowest.ID]) {
 			slowest = l

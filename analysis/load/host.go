@@ -15,6 +15,8 @@ type Host struct {
 	Nets      map[uint16]*Series
 	Processes map[uint32]*Process // by pid
 	Sources   map[Source]*Series
+
+	recent [64]*Process // by the last bits of the pid: every second the same ones are told of
 }
 
 // Source is a probe, or a process of the agent: each of its streams counts its own.
@@ -104,7 +106,12 @@ func newHost() Host {
 }
 
 func (h *Host) process(pid uint32, role recording.ProcessRole) *Process {
+	recent := &h.recent[pid%uint32(len(h.recent))]
+	if p := *recent; p != nil && p.PID == pid {
+		return p
+	}
 	p := h.Processes[pid]
+	*recent = p
 	if p == nil {
 		p = &Process{PID: pid, Role: role, Usage: newSeries(processFields, processRows)}
 		if len(h.Processes) < processCap {

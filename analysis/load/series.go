@@ -50,15 +50,18 @@ var missing = func() (m [CostFields]float32) {
 }()
 
 func (s *Series) halve() {
-	half := len(s.rows) / 2
+	half, w := len(s.rows)/2, s.width
 	for i := range half {
 		a, b := s.rows[2*i], s.rows[2*i+1]
-		for f := range s.width {
-			s.v[i*s.width+f] = mix(s.v[2*i*s.width+f], a.weight, s.v[(2*i+1)*s.width+f], b.weight)
+		left := s.v[2*i*w:][:w]
+		right := s.v[(2*i+1)*w:][:w]
+		into := s.v[i*w:][:w]
+		for f, v := range left {
+			into[f] = mix(v, a.weight, right[f], b.weight)
 		}
 		s.rows[i] = row{min(a.begin, b.begin), max(a.end, b.end), a.weight + b.weight}
 	}
-	s.rows, s.v = s.rows[:half], s.v[:half*s.width]
+	s.rows, s.v = s.rows[:half], s.v[:half*w]
 }
 
 // mix is the weighted mean of two readings; a missing one takes no part.
