@@ -47,7 +47,7 @@ func TestManyShortWorkers(t *testing.T) {
 		t.Errorf("status %d, account %+v, %d fetches in the sums, %d recorded, %d workers of %d\n%s",
 			j.status(), acc, r.sums, r.fetches, len(r.built), workers, j.text("stderr"))
 	}
-	j.checkBuilds(t, r, told{})
+	j.checkBuilds(t, acc, r, told{})
 	j.checkReport(t, acc, r)
 	if early, late := memory[len(memory)/3], memory[len(memory)-1]; late > early+8<<10 {
 		t.Errorf("datawait grew from %d to %d KiB: %v", early, late, memory)
