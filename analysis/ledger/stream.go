@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -96,10 +97,12 @@ func (s *stream) fetch(seq uint32, f recording.Fetch) {
 	if !s.clocked {
 		s.blind++
 	}
-	for len(s.fetches) > 0 && (len(s.fetches) > patience || !s.clocked && s.blind > patience) {
-		s.add(s.fetches[0].Span)
-		s.fetches = s.fetches[1:]
+	late := 0
+	for late < len(s.fetches) && (len(s.fetches)-late > patience || !s.clocked && s.blind > patience) {
+		s.add(s.fetches[late].Span)
+		late++
 	}
+	s.fetches = slices.Delete(s.fetches, 0, late)
 }
 
 // exposed tells the fetch that the device's clock measured.
@@ -109,13 +112,15 @@ func (s *stream) exposed(e recording.Exposed) {
 		if f.seq != e.Fetch {
 			continue
 		}
-		s.fetches = append(s.fetches[:i:i], s.fetches[i+1:]...)
+		s.fetches = slices.Delete(s.fetches, i, i+1)
 		if e.Idle >= never {
 			s.add(f.Span)
 			return
 		}
-		for _, x := range Waited(f.Begin, f.End, min(int64(e.Idle), f.End-f.Begin)) {
-			s.add(x)
+		first, second := waited(f.Begin, f.End, min(int64(e.Idle), f.End-f.Begin))
+		s.add(first)
+		if second.End > second.Begin {
+			s.add(second)
 		}
 		return
 	}
@@ -125,7 +130,7 @@ func (s *stream) exposed(e recording.Exposed) {
 func (s *stream) serves(loader uint16, epoch uint32, state State) {
 	for i, it := range s.iterators {
 		if it.loader == loader && it.epoch == epoch {
-			s.iterators = append(s.iterators[:i:i], s.iterators[i+1:]...)
+			s.iterators = slices.Delete(s.iterators, i, i+1)
 			it.State = state
 			s.add(it.Span)
 			return

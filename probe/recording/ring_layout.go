@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // Layout of a ring file, in bytes and records.
@@ -41,12 +43,29 @@ func NextRingName(pid int, startTicks uint64, n int) string {
 
 // ParseRingName is the inverse of both.
 func ParseRingName(name string) (pid int, startTicks uint64, ok bool) {
-	var n int
-	if found, err := fmt.Sscanf(name, "ring-%d-%d-%d.dwr", &pid, &startTicks, &n); err == nil && found == 3 {
-		return pid, startTicks, pid > 0 && n > 1 && name == NextRingName(pid, startTicks, n)
+	rest, ring := strings.CutPrefix(name, "ring-")
+	rest, dwr := strings.CutSuffix(rest, ".dwr")
+	if !ring || !dwr { // a spool holds other files too, and is listed every second
+		return 0, 0, false
 	}
-	found, err := fmt.Sscanf(name, "ring-%d-%d.dwr", &pid, &startTicks)
-	return pid, startTicks, err == nil && found == 2 && pid > 0 && name == RingName(pid, startTicks)
+	number, rest, _ := strings.Cut(rest, "-")
+	ticks, further, again := strings.Cut(rest, "-")
+	n, isPID := decimal(number, 31)
+	startTicks, isTicks := decimal(ticks, 64)
+	if again {
+		n, isN := decimal(further, 31)
+		isTicks = isTicks && isN && n > 1
+	}
+	return int(n), startTicks, isPID && n > 0 && isTicks
+}
+
+// decimal reads a number of so many bits that is written in digits alone, none of them needless.
+func decimal(text string, bits int) (n uint64, ok bool) {
+	if text == "" || text[0] == '+' || text[0] == '0' && text != "0" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, bits)
+	return n, err == nil
 }
 
 // RingState says whether the process has closed its ring.

@@ -26,6 +26,8 @@ type ring struct {
 	told     recording.LostNote
 	toldAt   uint64 // ns
 	view     view
+
+	hand func([]recording.Record) error // gives records to the sink; made once, for a ring is read for days
 }
 
 // main reports whether it is known to be the ring of a training process.
@@ -128,14 +130,12 @@ func (d *Drainer) drain(r *ring, notes []json.RawMessage, ended bool) error {
 	for _, note := range notes {
 		d.note(r, note)
 	}
-	read := r.reader.Drain
+	var err error
 	if ended {
-		read = r.reader.Finish
+		err = r.reader.Finish(r.header, r.hand)
+	} else {
+		err = r.reader.Drain(r.header, r.hand)
 	}
-	err := read(r.header, func(records []recording.Record) error {
-		d.keep(d.sink.Records(r.id, records))
-		return d.sinkErr
-	})
 	if d.sinkErr != nil {
 		return nil
 	}
@@ -149,6 +149,10 @@ func (d *Drainer) declare(r *ring) {
 	id, err := d.sink.Declare(r.reader.Declaration())
 	d.keep(err)
 	r.id = id
+	r.hand = func(records []recording.Record) error {
+		d.keep(d.sink.Records(id, records))
+		return d.sinkErr
+	}
 }
 
 // note writes one note and remembers the newest clock pair.
