@@ -1,7 +1,10 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/datawait/datawait/analysis/fixes"
+	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/verdict"
 	"github.com/datawait/datawait/probe/unit"
@@ -47,17 +50,46 @@ func (r *run) facts() verdict.Facts {
 		for i := range n.Notes {
 			for _, j := range n.Notes[i].Jobs {
 				f.PythonChildren += int(min(max(j.PythonChildren, 0), 1<<20))
+				f.Refused = append(f.Refused, j.Refused...)
+				for _, k := range j.KeptOut {
+					f.KeptOut = append(f.KeptOut, verdict.KeptOut{Command: k.Command, Why: k.Why})
+				}
 			}
 		}
 	}
 	if len(r.job.Ranks)+len(r.job.Others) > 0 {
 		f.HookSeen = unit.Some(true)
 	}
+	f.Unfed, f.OtherLoaders = r.unfed(), r.otherLoaders()
 	r.gpuFacts(&f)
 	if r.test != nil {
 		f.TestConclusion = unit.Some(r.test.Conclusion)
 	}
 	return f
+}
+
+// otherLoaders returns the modules of loaders that the job imported and the hook does not see, each once.
+func (r *run) otherLoaders() (modules []string) {
+	add := func(module string) {
+		if !slices.Contains(modules, module) {
+			modules = append(modules, module)
+		}
+	}
+	for _, k := range append(append([]*load.Rank{}, r.job.Ranks...), r.job.Others...) {
+		for _, n := range k.Notes.OtherLoaders {
+			add(n.Module)
+		}
+	}
+	for _, n := range r.job.Nodes {
+		for i := range n.Notes {
+			for _, j := range n.Notes[i].Jobs {
+				for _, module := range j.OtherLoaders {
+					add(module)
+				}
+			}
+		}
+	}
+	return modules
 }
 
 func (r *run) whyNotSteady() string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/analysis/verdict"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -173,8 +174,33 @@ func (r *run) warnings() (all []string) {
 			warn("rank %d was stopped before it could save or delete: %s %s", k.Number, g.Call, g.Target)
 		}
 	}
+	all = append(all, r.besides()...)
 	if world := r.world(); world > r.out.Job.Ranks && r.out.Job.Ranks > 0 {
 		warn("%d of %d ranks were recorded", r.out.Job.Ranks, world)
+	}
+	return all
+}
+
+// besides says what else may feed a job whose fetches are seen: a loader that is not, or another rank.
+func (r *run) besides() (all []string) {
+	if r.unfed() {
+		return nil // the verdict says so
+	}
+	for _, l := range r.out.Loaders {
+		if l.Role == "training" && l.Kind == "watch" {
+			return nil // watch() is around it
+		}
+	}
+	for _, module := range r.otherLoaders() {
+		if verdict.AlwaysTrains(module) {
+			all = append(all, fmt.Sprintf("the job imports %s too: what training waits for its batches, if it does, is not in these numbers; %s",
+				verdict.LoaderName(module), verdict.WatchLine([]string{module})))
+		}
+	}
+	for _, k := range r.ranked {
+		if k.unfed() {
+			all = append(all, fmt.Sprintf("rank %d makes steps and fetches nothing: its batches come from another rank, and its wait for them is not known", k.Number))
+		}
 	}
 	return all
 }

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -111,5 +113,31 @@ func TestOneBatchAnEpochTrains(t *testing.T) {
 	}
 	if r := x.run(); r.Loaders[0].Role != "training" {
 		t.Errorf("the loader is %s", r.Loaders[0].Role)
+	}
+}
+
+// TestAnotherLoaderIsNamed: as the verdict where nothing else feeds the steps, as a warning where something does.
+func TestAnotherLoaderIsNamed(t *testing.T) {
+	for _, fed := range []bool{false, true} {
+		x := newTape(t)
+		id := x.rank(7, 0)
+		x.AddNote(id, recording.OtherLoaderNote{Module: "nvidia.dali.plugin.pytorch"})
+		for i := range 60 {
+			now := float64(20 * i)
+			if fed {
+				x.fetch(id, 0, first(i), uint32(i), now, now+5)
+			}
+			x.step(id, now+20)
+		}
+		r := x.run()
+		warned := slices.ContainsFunc(r.Quality.Warnings, func(w string) bool {
+			return strings.Contains(w, "NVIDIA DALI") && strings.Contains(w, "datawait.watch(")
+		})
+		if has(r, "loader-not-seen") == fed || warned != fed {
+			t.Errorf("fed %v: verdicts %+v, warnings %v", fed, r.Verdicts, r.Quality.Warnings)
+		}
+		if !fed && !strings.Contains(r.Verdicts[0].Title, "NVIDIA DALI") {
+			t.Errorf("the verdict does not name it: %s", r.Verdicts[0].Title)
+		}
 	}
 }

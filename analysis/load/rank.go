@@ -159,6 +159,7 @@ func (r *Rank) note(n *recording.Notes) {
 	r.Notes.Sums = append(r.Notes.Sums, n.Sums...)
 	r.Notes.HookCosts = append(r.Notes.HookCosts, n.HookCosts...)
 	r.Notes.Devices = append(r.Notes.Devices, n.Devices...)
+	r.Notes.OtherLoaders = append(r.Notes.OtherLoaders, n.OtherLoaders...)
 	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
 	for _, e := range n.Ended {
 		if t, ok := at(e.T); ok {

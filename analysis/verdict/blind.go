@@ -7,36 +7,29 @@ import (
 	"github.com/datawait/datawait/probe/unit"
 )
 
-// blind says why nothing can be judged, if nothing can: without the hook, or without a step, all other verdicts would be guesses.
+// blind says why nothing can be judged, if nothing can: without the hook, a step, or a fetch, all other verdicts would be guesses.
 func (s *subject) blind() ([]Verdict, bool) {
 	seen, known := s.f.HookSeen.Get()
+	nothing := s.f.Steps == 0 && s.f.Fetches == 0
 	switch {
-	case known && !seen:
+	case known && !seen, nothing && len(s.f.KeptOut)+len(s.f.Refused) > 0:
 		return append([]Verdict{s.hookNotLoaded()}, s.idle()...), true
-	case s.f.Steps == 0 && s.f.Fetches == 0:
+	case nothing:
 		return append(s.idle(), s.noSteps("no training step and no fetch of a loader was seen")), true
 	case s.f.Steps == 0:
 		return append(s.idle(), s.noSteps(fmt.Sprintf("%d fetches were seen, but none by a training loader", s.f.Fetches))), true
+	case s.f.Unfed:
+		return append([]Verdict{s.loaderNotSeen()}, s.idle()...), true
 	}
 	return nil, false
 }
 
-// hookNotLoaded: a Python child ran and wrote nothing (-I, -E, a container or a launcher that drops the environment).
-func (s *subject) hookNotLoaded() Verdict {
-	title := "the hook did not run in any training process, so nothing is known of the data path"
-	if s.f.HookDisabled {
-		title = "the hook switched itself off after an error, so nothing is known of the data path"
-	}
-	return Verdict{
-		ID: HookNotLoaded, Title: title, Confidence: 0.95, Share: unit.None[float64]("nothing was measured"),
-		Evidence:    evidence{}.value("python_processes", float64(s.f.PythonChildren), "count", byHost).value("spools", 0, "count", byHost),
-		FalsifiedBy: "a spool of one of these processes in the recording",
-	}
-}
-
 func (s *subject) noSteps(title string) Verdict {
+	if found := likely(s.f.OtherLoaders); len(found) > 0 {
+		title += fmt.Sprintf("; the job imports %s, whose fetches are not seen by themselves", names(found))
+	}
 	return Verdict{
-		ID: NoStepsSeen, Title: title, Confidence: 0.95, Share: unit.None[float64]("no step was seen"),
+		ID: NoStepsSeen, Title: title, Confidence: 0.95, Share: unit.None[float64]("no step was seen"), Do: "if the job trains, " + WatchLine(s.f.OtherLoaders),
 		Evidence:    evidence{}.value("steps", float64(s.f.Steps), "count", bySteps).value("fetches", float64(s.f.Fetches), "count", bySteps),
 		FalsifiedBy: "a longer recording, or datawait.watch() around a loader that is not PyTorch's",
 	}

@@ -16,6 +16,12 @@ type Facts struct {
 	HookSeen       unit.Maybe[bool]
 	PythonChildren int
 	HookDisabled   bool
+	KeptOut        []KeptOut // Python processes in which the hook did not run, as far as the agent knows why
+	Refused        []string  // why hooked processes could not write
+
+	// Unfed says that optimizer steps were seen, and in no rank a fetch that feeds them.
+	Unfed        bool
+	OtherLoaders []string // modules of loaders that the hook does not see, imported by the job
 
 	// Steady says whether enough steps lie outside epoch starts and warm-up to judge a step; WhyNot is the reason if not.
 	Steady bool
@@ -29,4 +35,10 @@ type Facts struct {
 
 	// TestConclusion is the cached-data test's: input-pipeline, not-input or inconclusive; unknown when none ran.
 	TestConclusion unit.Maybe[string]
+}
+
+// KeptOut is a Python process in which the hook did not run.
+type KeptOut struct {
+	Command string
+	Why     string // a code of recording.KeptOut
 }

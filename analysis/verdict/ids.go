@@ -32,6 +32,7 @@ const (
 	MetricUntrusted        = "metric-untrusted"
 	NoStepsSeen            = "no-steps-seen"
 	HookNotLoaded          = "hook-not-loaded"
+	LoaderNotSeen          = "loader-not-seen"
 	NoSteadyState          = "no-steady-state"
 	Healthy                = "healthy"
 
@@ -45,6 +46,6 @@ func IDs() []string {
 		TooFewWorkers, CPUCapped, ThreadOversubscription, CPUTransform, StorageLatency, StorageBandwidth, SerialRead,
 		ReadAmplification, ColdCache, CacheThrash, StartOfEpoch, StarvedWorkers, DuplicateData, SlowTail, HandOff, MainProcess,
 		Copy, Sync, LaunchBound, ComputeBound, PeriodicStall, RankStraggler, MemoryGrowth, SHM, IdleAllocated, ClockThrottle,
-		PCIeLink, MetricUntrusted, NoStepsSeen, HookNotLoaded, NoSteadyState, Healthy, DataWait,
+		PCIeLink, MetricUntrusted, NoStepsSeen, HookNotLoaded, LoaderNotSeen, NoSteadyState, Healthy, DataWait,
 	}
 }

@@ -10,6 +10,7 @@ type Verdict struct {
 	Share       loader.Num `json:"share"` // of the step (or of the wall time, for epoch-start)
 	Evidence    []Evidence `json:"evidence"`
 	FalsifiedBy string     `json:"falsified_by"`
+	Do          string     `json:"do"` // what makes the job visible, where nothing could be judged; "" where fixes say what to do
 }
 
 // Evidence is one measured number behind a verdict.

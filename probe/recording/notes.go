@@ -10,24 +10,25 @@ import (
 
 // Notes are the decoded notes of one stream, by kind and in the order they were written.
 type Notes struct {
-	Loaders     []LoaderNote
-	Clocks      []ClockNote
-	HookErrors  []HookErrorNote
-	SaveGuards  []SaveGuardNote
-	Sums        []SumsNote
-	HookCosts   []HookCostNote
-	Lost        []LostNote
-	Ended       []EndedNote
-	GPUs        []GPUNote
-	DeviceNames []DeviceNameNote
-	Hosts       []HostNote
-	LegsSkipped []LegSkippedNote
-	Phases      []PhaseNote
-	Jobs        []JobNote
-	Devices     []DeviceNote
-	Allocations []AllocationNote
-	Unknown     uint64 // notes of a name this version does not know
-	Bad         uint64 // notes that are not JSON objects, and fields of the wrong type (left unknown)
+	Loaders      []LoaderNote
+	Clocks       []ClockNote
+	HookErrors   []HookErrorNote
+	SaveGuards   []SaveGuardNote
+	Sums         []SumsNote
+	HookCosts    []HookCostNote
+	Lost         []LostNote
+	Ended        []EndedNote
+	GPUs         []GPUNote
+	DeviceNames  []DeviceNameNote
+	Hosts        []HostNote
+	LegsSkipped  []LegSkippedNote
+	Phases       []PhaseNote
+	Jobs         []JobNote
+	Devices      []DeviceNote
+	OtherLoaders []OtherLoaderNote
+	Allocations  []AllocationNote
+	Unknown      uint64 // notes of a name this version does not know
+	Bad          uint64 // notes that are not JSON objects, and fields of the wrong type (left unknown)
 }
 
 // LoaderNote is one loader object: what it reads and how it was made.
@@ -195,8 +196,36 @@ type PhaseNote struct {
 
 // JobNote says how many Python processes ran, and how many of them the hook was seen in.
 type JobNote struct {
-	PythonChildren int64 `json:"python_children"`
-	Spools         int64 `json:"spools"`
+	PythonChildren int64     `json:"python_children"`
+	Spools         int64     `json:"spools"`
+	KeptOut        []KeptOut `json:"kept_out,omitempty"`      // some of those the hook did not run in, and why
+	Refused        []string  `json:"refused,omitempty"`       // why hooked processes have no ring, each reason once
+	OtherLoaders   []string  `json:"other_loaders,omitempty"` // imported by processes without a ring, as in OtherLoaderNote
+}
+
+// KeptOut is a Python process in which the hook did not run.
+type KeptOut struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"` // its arguments, cut
+	Why     string `json:"why"`     // KeptOut…
+}
+
+// Why the hook did not run.
+const (
+	KeptOutIsolated   = "-I"          // isolated: PYTHONPATH is ignored
+	KeptOutNoEnv      = "-E"          // PYTHONPATH is ignored
+	KeptOutNoSite     = "-S"          // no sitecustomize
+	KeptOutNoSpool    = "environment" // without DATAWAIT_SPOOL
+	KeptOutNoPath     = "path"        // PYTHONPATH lacks the hook's folder
+	KeptOutOff        = "off"         // DATAWAIT_HOOK=off
+	KeptOutOld        = "old"         // older than Python 3.8
+	KeptOutUnreadable = "unreadable"  // its environment cannot be read
+	KeptOutUnknown    = "unknown"
+)
+
+// OtherLoaderNote names a loader that was imported and whose fetches the hook does not see.
+type OtherLoaderNote struct {
+	Module string `json:"module"`
 }
 
 // DeviceNote names the GPU a training process uses, once that is seen; its declaration came before.
@@ -211,22 +240,23 @@ type DeviceNote struct {
 // A Note can be written to a [Sink] with [EncodeNote].
 type Note interface{ noteName() string }
 
-func (LoaderNote) noteName() string     { return "loader" }
-func (ClockNote) noteName() string      { return "clock" }
-func (HookErrorNote) noteName() string  { return "hook-error" }
-func (SaveGuardNote) noteName() string  { return "save-guard" }
-func (SumsNote) noteName() string       { return "sums" }
-func (HookCostNote) noteName() string   { return "hook-cost" }
-func (LostNote) noteName() string       { return "lost" }
-func (EndedNote) noteName() string      { return "ended" }
-func (GPUNote) noteName() string        { return "gpu" }
-func (DeviceNameNote) noteName() string { return "device-name" }
-func (HostNote) noteName() string       { return "host" }
-func (LegSkippedNote) noteName() string { return "leg-skipped" }
-func (PhaseNote) noteName() string      { return "phase" }
-func (JobNote) noteName() string        { return "job" }
-func (DeviceNote) noteName() string     { return "device" }
-func (AllocationNote) noteName() string { return "allocation" }
+func (LoaderNote) noteName() string      { return "loader" }
+func (ClockNote) noteName() string       { return "clock" }
+func (HookErrorNote) noteName() string   { return "hook-error" }
+func (SaveGuardNote) noteName() string   { return "save-guard" }
+func (SumsNote) noteName() string        { return "sums" }
+func (HookCostNote) noteName() string    { return "hook-cost" }
+func (LostNote) noteName() string        { return "lost" }
+func (EndedNote) noteName() string       { return "ended" }
+func (GPUNote) noteName() string         { return "gpu" }
+func (DeviceNameNote) noteName() string  { return "device-name" }
+func (HostNote) noteName() string        { return "host" }
+func (LegSkippedNote) noteName() string  { return "leg-skipped" }
+func (PhaseNote) noteName() string       { return "phase" }
+func (JobNote) noteName() string         { return "job" }
+func (DeviceNote) noteName() string      { return "device" }
+func (OtherLoaderNote) noteName() string { return "other-loader" }
+func (AllocationNote) noteName() string  { return "allocation" }
 
 // EncodeNote returns the note's JSON object, its name first.
 func EncodeNote(n Note) json.RawMessage {

@@ -56,6 +56,8 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.Devices = appendNote(n.Devices, fields, &n.Bad)
 	case "allocation":
 		n.Allocations = appendNote(n.Allocations, fields, &n.Bad)
+	case "other-loader":
+		n.OtherLoaders = appendNote(n.OtherLoaders, fields, &n.Bad)
 	default:
 		n.Unknown++
 	}

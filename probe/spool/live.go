@@ -24,6 +24,8 @@ type Process struct {
 	Loader   recording.LoaderNote // of the training loader; the zero note if the hook told none
 	Moved    uint64               // ns, the poll that last saw a fetch, step or record
 	Error    string               // the hook's last own error, "" if it had none
+
+	OtherLoaders []string // modules of loaders that were imported and that the hook does not see
 }
 
 // Pace is what happened between two polls some seconds apart. All zero until two polls saw something.
@@ -142,6 +144,13 @@ func (v *view) lastError() string {
 	return v.told.HookErrors[n-1].Where + ": " + v.told.HookErrors[n-1].Error
 }
 
+func (v *view) otherLoaders() (modules []string) {
+	for _, n := range v.told.OtherLoaders {
+		modules = append(modules, n.Module)
+	}
+	return modules
+}
+
 // Live returns the training processes followed now, by rank and then pid. Processes that have ended are left out.
 func (d *Drainer) Live() []Process {
 	var live []Process
@@ -151,7 +160,7 @@ func (d *Drainer) Live() []Process {
 		}
 		v := &r.view
 		live = append(live, Process{PID: r.pid, Stream: r.id, Declaration: r.reader.Declaration(), RingHeader: v.header,
-			Training: v.training, Totals: v.totals, Recent: v.recent(), Loader: v.loader(), Moved: v.moved, Error: v.lastError()})
+			Training: v.training, Totals: v.totals, Recent: v.recent(), Loader: v.loader(), Moved: v.moved, Error: v.lastError(), OtherLoaders: v.otherLoaders()})
 	}
 	slices.SortFunc(live, byRank)
 	return live

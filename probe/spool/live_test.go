@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ func TestSumsThatGoBackGiveNoPace(t *testing.T) {
 
 func TestSeenFiles(t *testing.T) {
 	j := newJob(t, Options{})
-	for name, content := range map[string]string{"seen-12": "", "seen-13": "refused: spool is on nfs\n", "seen-x": "", "seen-014": "", "seen-15": "odd\n"} {
+	for name, content := range map[string]string{"seen-12": "", "seen-13": "loader: ffcv.loader\nrefused: full\nloader: a.b\nrefused: spool is on nfs\n", "seen-x": "", "seen-014": "", "seen-15": "odd\n"} {
 		os.WriteFile(filepath.Join(j.dir, name), []byte(content), 0o600)
 	}
 	os.Symlink("/etc/passwd", filepath.Join(j.dir, "seen-16"))
@@ -87,7 +88,8 @@ func TestSeenFiles(t *testing.T) {
 		t.Errorf("%d seen, want 4", n)
 	}
 	seen, err := ReadSeen(j.dir)
-	if err != nil || len(seen) != 4 || seen[0] != (Seen{12, ""}) || seen[1] != (Seen{13, "spool is on nfs"}) || seen[2].Refused != "" || seen[3].Refused != "" {
+	want := []Seen{{PID: 12}, {13, "spool is on nfs", []string{"ffcv.loader", "a.b"}}, {PID: 15}, {PID: 16}}
+	if err != nil || !reflect.DeepEqual(seen, want) {
 		t.Errorf("got %+v, %v", seen, err)
 	}
 	if _, err := ReadSeen(filepath.Join(j.dir, "none")); err == nil {

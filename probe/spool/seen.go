@@ -14,14 +14,15 @@ import (
 // Seen is a Python process in which the hook's sitecustomize ran, whether or not it made a ring.
 type Seen struct {
 	PID     int
-	Refused string // why no ring could be had, "" if none was refused
+	Refused string   // why no ring could be had, "" if none was refused
+	Loaders []string // modules of loaders that it imported and that the hook does not see
 }
 
 const (
 	seenPrefix = "seen-"
 	maxSeen    = 1 << 16
 	fewSeen    = 256
-	maxRefusal = 1 << 10 // bytes
+	maxSaid    = 4 << 10 // bytes
 )
 
 func seenPID(name string) (int, bool) {
@@ -60,27 +61,31 @@ func ReadSeen(dir string) ([]Seen, error) {
 	var seen []Seen
 	for _, e := range entries {
 		if pid, ok := seenPID(e.Name()); ok && len(seen) < maxSeen {
-			seen = append(seen, Seen{PID: pid, Refused: refusal(filepath.Join(dir, e.Name()))})
+			s := Seen{PID: pid}
+			s.read(filepath.Join(dir, e.Name()))
+			seen = append(seen, s)
 		}
 	}
 	return seen, nil
 }
 
-// refusal returns the last line of the file that says why there is no ring.
-func refusal(path string) (why string) {
+// read takes what the file says, of several refusals the last.
+func (s *Seen) read(path string) {
 	f, err := recording.OpenRegular(path)
 	if err != nil {
-		return ""
+		return
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRefusal))
+	text, err := io.ReadAll(io.LimitReader(f, maxSaid))
 	if err != nil {
-		return ""
+		return
 	}
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "?")) {
-		if reason, ok := strings.CutPrefix(strings.TrimSpace(line), "refused: "); ok {
-			why = reason
+		line = strings.TrimSpace(line)
+		if reason, ok := strings.CutPrefix(line, "refused: "); ok {
+			s.Refused = reason
+		} else if module, ok := strings.CutPrefix(line, "loader: "); ok {
+			s.Loaders = append(s.Loaders, module)
 		}
 	}
-	return why
 }

@@ -28,6 +28,7 @@ var leads = map[string]string{
 	"metric-untrusted": "The GPU counters contradict themselves",
 	"no-steps-seen":    "No training step was seen",
 	"hook-not-loaded":  "The training script was not observed",
+	"loader-not-seen":  "The training's loader was not seen",
 	"no-steady-state":  "Too short for a steady state",
 	"healthy":          "The input pipeline keeps up",
 }
@@ -67,7 +68,9 @@ func sized(lead string, r *analysis.Result) Headline {
 }
 
 // blind reports that a verdict is about the measurement, so that sizes would say nothing.
-func blind(id string) bool { return id == "no-steps-seen" || id == "hook-not-loaded" }
+func blind(id string) bool {
+	return id == "no-steps-seen" || id == "hook-not-loaded" || id == "loader-not-seen"
+}
 
 func lead(r *analysis.Result, id string) string {
 	if s, ok := leads[id]; ok {
@@ -150,6 +153,9 @@ func firstSentence(s string) string {
 // proof gives the sentences that prove the headline: what the cached-data test showed and what follows from it.
 func proof(r *analysis.Result) []string {
 	b := r.Baseline
+	if toDo := toBeSeen(r); toDo != "" {
+		return []string{toDo}
+	}
 	if b == nil && r.Job.Steps == 0 {
 		return []string{"Without a step there is no data wait, no test and no fix to report."}
 	}
@@ -161,6 +167,16 @@ func proof(r *analysis.Result) []string {
 		return []string{"The cached-data test has no result: " + orWords(clause(b.Why), "no block of it counts") + "."}
 	}
 	return []string{comparison(r, b.Legs["live"], cached), conclusion(b)}
+}
+
+// toBeSeen says what makes a job visible of which nothing could be judged, "" where that is not the finding or is not known.
+func toBeSeen(r *analysis.Result) string {
+	for _, v := range r.Verdicts {
+		if blind(v.ID) && v.Do != "" {
+			return "What to do: " + sentence(v.Do)
+		}
+	}
+	return ""
 }
 
 // cachedLeg is the leg that stands for "batches already in memory".

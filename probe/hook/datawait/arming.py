@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, Callable, Dict
 
-from . import guardchild
+from . import guardchild, otherloaders
 from .foreign import own
 from .lateimports import LateImports
 from .stream import IN_ITERATOR, configure, core, failed
@@ -30,6 +30,10 @@ def _stateful(module: Any) -> None:
     torchhook.patch_stateful(module)
 
 
+def _other_loader(module: Any) -> None:
+    otherloaders.imported(module)
+
+
 def _saving(module: Any) -> None:
     from . import saving
 
@@ -43,6 +47,7 @@ TARGETS: Dict[str, Callable[[Any], None]] = {
     "torch.serialization": _saving,
     "torch.distributed.checkpoint.state_dict_saver": _saving,
     "safetensors.torch": _saving,
+    **dict.fromkeys(otherloaders.MODULES, _other_loader),
 }
 
 armed = False

@@ -29,6 +29,7 @@ class Core:
         "off", "ring", "opening", "opens", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread",
         "depth", "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
         "test_due", "serving", "complained", "untold", "start_method", "meter", "guessed", "forked",
+        "other_loaders",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class Core:
         self.cpu_clock: Callable[[], int] = time.thread_time_ns
         self.start_method: Optional[str] = None
         self.forked = False  # this process is a fork of one that had the hook
+        self.other_loaders: List[str] = []  # modules of loaders that the hook does not see, in order of import
         self.reset()
 
     def reset(self) -> None:
@@ -234,7 +236,7 @@ def failed(reason: int, where: str, error: BaseException) -> None:
         _count(reason, where, error)
         ring = core.ring
         if ring is None:  # there will be none
-            _leave("%s: %s" % (where, _describe(error)))
+            _beside("refused: %s: %s" % (where, _describe(error)))
             return
         ring.ints[layout.I_HOOK] = layout.OFF
         now = time.perf_counter_ns()
@@ -279,6 +281,24 @@ def _tell_kept(ring: Ring) -> None:
         ring.longs[layout.Q_ERRORS] += core.complained[where]
         _note_error(ring, reason, where, text)
     core.untold = []
+    if core.role == "main":
+        for module in core.other_loaders:
+            _note_other_loader(ring, module)
+
+
+def tell_other_loader(module: str) -> None:
+    """A loader was imported that the hook does not see: noted in this process's ring, now or when it opens one."""
+    if core.off:
+        return
+    core.other_loaders.append(module)
+    if core.ring is None:
+        _beside("loader: " + module)
+    elif core.role == "main":
+        _note_other_loader(core.ring, module)
+
+
+def _note_other_loader(ring: Ring, module: str) -> None:
+    ring.note({"note": "other-loader", "module": module})
 
 
 def _describe(error: BaseException) -> str:
@@ -290,19 +310,19 @@ def refuse(error: BaseException) -> None:
     own(error)
     core.off = True
     try:
-        _leave(str(error) if isinstance(error, OSError) else _describe(error))
+        _beside("refused: " + (str(error) if isinstance(error, OSError) else _describe(error)))
     except Exception:
         pass
 
 
-def _leave(why: str) -> None:
-    """Says beside the rings why this process has none."""
+def _beside(line: str) -> None:
+    """Says beside the rings what a process has to say that has none."""
     path = os.path.join(_folder(), "seen-%d" % os.getpid())
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "wb") as seen:
         os.fchmod(fd, 0o600)
         if place.may_write(4096):
-            seen.write(("refused: %s\n" % " ".join(why.split())).encode("utf-8", "replace"))
+            seen.write((" ".join(line.split()) + "\n").encode("utf-8", "replace"))
 
 
 # --- the end of a process, and forks ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/analysis/verdict"
 )
 
 // Gate is what counts as a finding. The zero Gate counts nothing.
@@ -23,14 +24,8 @@ type condition struct {
 	share   float64 // 0–1; 0 = any
 }
 
-// verdicts are the names a report gives its findings (IDS: verdict ids).
-var verdicts = strings.Fields(`too-few-workers cpu-capped thread-oversubscription cpu-transform storage-latency
-storage-bandwidth serial-read read-amplification cold-cache cache-thrash epoch-start starved-workers duplicate-data slow-tail
-hand-off main-process copy sync launch-bound compute-bound periodic-stall rank-straggler memory-growth shm idle-allocated
-clock-throttle pcie-link metric-untrusted no-steps-seen hook-not-loaded no-steady-state healthy`)
-
 // Verdicts returns the names that --fail-on accepts.
-func Verdicts() []string { return slices.Clone(verdicts) }
+func Verdicts() []string { return verdict.IDs() }
 
 // Parse reads a list such as "30%", "storage-latency,hook-not-loaded" or "epoch-start=5%".
 func Parse(list string) (Gate, error) {
@@ -54,7 +49,7 @@ func parse(item string) (condition, error) {
 		return condition{share: share}, nil
 	}
 	name, text, limited := strings.Cut(item, "=")
-	if !slices.Contains(verdicts, name) {
+	if !slices.Contains(Verdicts(), name) {
 		return condition{}, fmt.Errorf("%q is neither a share such as 30%% nor the name of a verdict", item)
 	}
 	c := condition{verdict: name}
