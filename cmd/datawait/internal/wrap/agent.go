@@ -28,7 +28,8 @@ type agent struct {
 	gpu     *gpuWatch
 	said    map[string]bool // sentences told once
 
-	heldTold int // children held before a save that the recording knows
+	heldTold   int    // children held before a save that the recording knows
+	unfedSince uint64 // ns, when steps without a fetch were seen first; 0 = never
 
 	shown   uint64                  // ns, when progress was shown last
 	flushAt uint64                  // ns, when the recording is written next
@@ -56,7 +57,7 @@ type rank struct {
 
 // startAgent prepares everything that does not need the command yet, so that nothing is missed of it.
 func startAgent(s *session, out string) (*agent, error) {
-	a := &agent{session: s, pythons: newPythons(), said: map[string]bool{}, over: make(chan string, 1)}
+	a := &agent{session: s, pythons: newPythons(s.folder.Dir, s.hook), said: map[string]bool{}, over: make(chan string, 1)}
 	var err error
 	if a.writer, err = recording.Create(out, s.manifest(), recording.Options{}); err != nil {
 		return nil, err

@@ -25,11 +25,15 @@ func status(o Options, elapsed time.Duration, live []spool.Process, c *conductor
 	st := progress.Status{Phase: "waiting for the first step", Elapsed: elapsed, Left: -1, Wait: -1, SM: sm}
 	wait, shares := 0.0, 0
 	for _, p := range live {
-		if p.Training < 0 {
+		if p.Training < 0 && !stepsUnfed(p) {
 			continue
 		}
 		st.Ranks++
-		st.Phase = "watching"
+		if p.Training >= 0 {
+			st.Phase = "watching"
+		} else if st.Ranks == 1 {
+			st.Phase = "watching, no fetch is seen"
+		}
 		st.Steps = max(st.Steps, p.Step)
 		if share, ok := p.Recent.WaitShare(); ok {
 			wait, shares = wait+share, shares+1

@@ -12,9 +12,6 @@ import (
 	"github.com/datawait/datawait/probe/spool"
 )
 
-// hookWait is how long a Python may run without a sign of the hook before that is told.
-const hookWait = 30 * time.Second
-
 // showEvery is slow on purpose: the command may write to the same terminal. A command that ends at once is not talked
 // about at all.
 const (
@@ -33,6 +30,7 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 		a.session.line.Show(status(a.session.options, elapsed, live, a.test, a.tap.sm))
 	}
 	a.tellTrouble(elapsed, live)
+	a.tellUnseen(now, live)
 	if a.test == nil {
 		return err
 	}
@@ -121,23 +119,10 @@ func (a *agent) tellTrouble(elapsed time.Duration, live []spool.Process) {
 	if a.tap.err != nil {
 		a.tell(fmt.Sprintf("the recording ends here: %v; the job goes on", a.tap.err), "")
 	}
-	counts := a.drainer.Counts()
-	if elapsed > hookWait && counts.Mains == 0 && counts.Seen == 0 && a.pythons.count() > 0 {
-		a.tell("no Python of this job loaded the hook: it was started with -I, -E or -S, in a container, or by a launcher that drops the environment",
-			"pass PYTHONPATH and DATAWAIT_SPOOL on to it, or call datawait.install() in the script")
-	}
 	if o := a.session.options; a.test != nil && a.test.decision.Now && elapsed > o.Duration+patience {
 		a.tell(fmt.Sprintf("the budget of %v is spent, but the job comes to no step at which it can be ended without harm", o.Duration),
 			"press Ctrl-C to end it")
 	}
-}
-
-// lookForPythons counts Python processes, for hook-not-loaded.
-func (a *agent) lookForPythons(context.Context, uint64) error {
-	if j := a.job.Load(); j != nil {
-		a.pythons.look(j.Descendants())
-	}
-	return nil
 }
 
 // watchGPU takes what the GPU child sent.
@@ -190,7 +175,7 @@ func (a *agent) finish(e ended) error {
 func (a *agent) notesAtEnd(counts spool.Counts) {
 	_ = a.pairClocks()
 	a.phase(clock.Mono(), "finish")
-	_ = a.own.Note(recording.JobNote{PythonChildren: int64(a.pythons.count()), Spools: int64(counts.Mains + counts.Workers)})
+	_ = a.own.Note(a.jobNote(counts))
 	if a.test == nil {
 		return
 	}
