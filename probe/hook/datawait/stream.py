@@ -110,9 +110,13 @@ def ring_for(role: str) -> Optional[Ring]:
 def builds() -> None:
     """A batch is built here. A process that nobody made to build may be one that trains, and builds in its threads."""
     if core.role is None:
-        process = sys.modules.get("multiprocessing.process")
-        made = core.forked or (process is not None and process.parent_process() is not None)
-        core.role, core.guessed = "worker", not made
+        core.role, core.guessed = "worker", not (core.forked or _is_child())
+
+
+def _is_child() -> bool:
+    """Whether multiprocessing made this process."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
 
 
 def trains() -> None:
@@ -292,7 +296,8 @@ def tell_other_loader(module: str) -> None:
         return
     core.other_loaders.append(module)
     if core.ring is None:
-        _beside("loader: " + module)
+        if not _is_child():  # a loader's own workers import it too, in every epoch
+            _beside("loader: " + module)
     elif core.role == "main":
         _note_other_loader(core.ring, module)
 

@@ -67,6 +67,22 @@ def test_a_worker_names_nothing(spool, tmp_path):
     assert ring.declaration["producer"] == "worker" and not [n for n in ring.notes if n["note"] == "other-loader"]
 
 
+def test_a_spawned_worker_leaves_no_line(spool, tmp_path):
+    path = stand_in(tmp_path, "nvidia.dali.plugin.pytorch")
+    (tmp_path / "work.py").write_text(DALI + "def work(): pass\n")
+    code = (
+        "import multiprocessing as m, sys\n"
+        "if __name__ == '__main__':\n"
+        "    from importlib import import_module\n"
+        "    p = m.get_context('spawn').Process(target=import_module, args=('work',)); p.start(); p.join()\n"
+        "    sys.exit(p.exitcode)\n"
+    )
+    (tmp_path / "main.py").write_text(code)
+    done = python("import runpy; runpy.run_path(%r, run_name='__main__')" % str(tmp_path / "main.py"), spool, path=path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert beside(spool) == []
+
+
 def test_a_module_of_ones_own_is_no_loader(spool, tmp_path):
     (tmp_path / "datasets.py").write_text("ROWS = 3\n")
     done = python("import datasets\n" + TRAIN, spool, path=(ATTACH, HOOK, str(tmp_path)))
