@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -33,11 +34,18 @@ func Main(m *testing.M) int {
 // latest names the environment variable that names a Python with the newest PyTorch and the frameworks people train with.
 const latest = "DATAWAIT_LATEST_PYTHON"
 
+// known are the Pythons that were looked for: importing PyTorch to see whether it is there takes a second and more.
+var known sync.Map
+
 // Python returns a Python that has these modules. None is a failure: the example would go untested.
 func Python(t *testing.T, modules string) string {
 	t.Helper()
+	if p, ok := known.Load(modules); ok {
+		return p.(string)
+	}
 	for _, p := range []string{os.Getenv("DATAWAIT_PYTHON"), "python3", "/usr/bin/python3", os.Getenv(latest)} {
 		if has(p, modules) {
+			known.Store(modules, p)
 			return p
 		}
 	}

@@ -73,8 +73,11 @@ def test_a_missing_spool_is_no_reason_to_fail(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 
-def test_isolated_pythons_are_not_attached(spool):
-    assert python("print(1)", spool, flags=("-I",)).stdout == "1\n"
+@pytest.mark.parametrize("flag", ["-I", "-E", "-S"])
+def test_isolated_pythons_are_not_attached(spool, flag):
+    """They ignore PYTHONPATH or sitecustomize: a report says hook-not-loaded."""
+    done = python("print(1)", spool, flags=(flag,))
+    assert (done.stdout, done.stderr) == ("1\n", "")
     assert os.listdir(spool) == []
 
 
