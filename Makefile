@@ -39,8 +39,8 @@ test: setup ## All tests: Go with the race detector, and Python
 # are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped.
 test-go: build
 	$(GO) test -race -timeout 20m -skip TestFrameworks $$($(GO) list ./... | grep -v /examples/)
-	@echo 'examples/frameworks and TestFrameworks… are not run here: make test-latest-torch installs the frameworks and runs them'
-	$(GO) test -v -race -timeout 20m -p 1 $$($(GO) list ./examples/... | grep -v /examples/frameworks)
+	@echo 'examples/frameworks, TestFrameworks… and TestLatest… are not run here: make test-latest-torch installs what they need and runs them'
+	$(GO) test -v -race -timeout 20m -p 1 -skip TestLatest $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
 test-python:
 	$(PYTHON) -m pytest -q -rs probe/hook/tests
@@ -52,6 +52,7 @@ test-latest-torch: build ## The hook and the frameworks with the newest PyTorch 
 	$(LATEST) -m pytest -q -rs -n 2 probe/hook/tests
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -run TestFrameworks ./cmd/datawait
+	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 10m -run TestLatest ./examples/traps
 
 # The tests run a few of these; this is what shows that a window of a millisecond is closed.
 soak: setup ## 1000 short trainings in which a random process is killed at a random moment (most of an hour)

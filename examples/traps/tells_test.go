@@ -135,27 +135,6 @@ func TestTheStragglerIsSeenAmongTheRanks(t *testing.T) {
 	}
 }
 
-// Steps are counted in every PyTorch there is here, the oldest that is supported and the newest.
-func TestStepsAreCountedInEveryPyTorch(t *testing.T) {
-	if r := shared(t, nil, "outside.py", "--optimizer", "yes"); r.report.Job.Steps != r.truth.Steps {
-		t.Errorf("%d steps, the script made %d", r.report.Job.Steps, r.truth.Steps)
-	}
-	for _, python := range newest(t) {
-		dir := t.TempDir()
-		out, own := filepath.Join(dir, "out"), filepath.Join(dir, "truth.json")
-		command := exec.Command(trial.Binary, "record", "-q", "--format", "json", "--out", out, "--", python, "outside.py", "--truth", own)
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", python, err, output)
-		}
-		var r report
-		var seen truth
-		read(t, filepath.Join(out, "report.json"), &r)
-		if read(t, own, &seen); r.Job.Steps != seen.Steps {
-			t.Errorf("%s: %d steps, the script made %d", python, r.Job.Steps, seen.Steps)
-		}
-	}
-}
-
 // A page needs nothing from outside: no script, no address.
 func TestThePageIsWholeInItself(t *testing.T) {
 	dir := t.TempDir()
