@@ -2,7 +2,6 @@ package cost
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +16,11 @@ func BenchmarkReportOfADay(b *testing.B) {
 	d := day{nodes: 2, ranks: 8, workers: 4, length: 24 * time.Hour}
 	dir := roomy(b, 5<<30)
 	w := d.write(b, dir)
-	binary := build(b)
+	datawait := binary(b)
 	var wall, cpu float64
 	var peak int64
 	for b.Loop() {
-		u := run(b, exec.Command(binary, "report", dir))
+		u := measure(b, exec.Command(datawait, "report", dir))
 		wall, cpu, peak = wall+u.wall, cpu+u.cpu, max(peak, u.peak)
 	}
 	if steps := stepsOf(b, filepath.Join(dir, "report.json")); steps != w.steps {
@@ -41,17 +40,22 @@ func BenchmarkReportOfADay(b *testing.B) {
 func stepsOf(b *testing.B, path string) (sum int) {
 	b.Helper()
 	var report struct{ Ranks []struct{ Steps int } }
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &report)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	readJSON(b, path, &report)
 	for _, k := range report.Ranks {
 		sum += k.Steps
 	}
 	return sum
+}
+
+func readJSON(b *testing.B, path string, into any) {
+	b.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
 // roomy returns a new folder with that much space: in memory where it fits, for a benchmark measures no disk.
@@ -69,14 +73,14 @@ func roomy(b *testing.B, bytes uint64) string {
 	return b.TempDir()
 }
 
-// build makes the binary as `make build` does.
-func build(b *testing.B) string {
+// binary makes the binary as `make build` does.
+func binary(b *testing.B) string {
 	b.Helper()
-	binary := filepath.Join(b.TempDir(), "datawait")
-	if output, err := exec.Command("go", "build", "-trimpath", "-o", binary, "../..").CombinedOutput(); err != nil {
+	path := filepath.Join(b.TempDir(), "datawait")
+	if output, err := exec.Command("go", "build", "-trimpath", "-o", path, "../..").CombinedOutput(); err != nil {
 		b.Fatalf("building datawait: %v\n%s", err, output)
 	}
-	return binary
+	return path
 }
 
 // usage is what a finished command took.
@@ -85,20 +89,20 @@ type usage struct {
 	peak      int64   // bytes resident
 }
 
-// run runs a command to its end.
-func run(b *testing.B, c *exec.Cmd) usage {
+// measure runs a command to its end.
+func measure(b *testing.B, c *exec.Cmd) usage {
 	b.Helper()
 	began := time.Now()
 	if err := c.Start(); err != nil {
 		b.Fatal(err)
 	}
 	ended := make(chan struct{})
-	peak := make(chan int64)
-	go func() { peak <- watchPeak(c.Process.Pid, ended) }()
+	most := make(chan int64)
+	go func() { most <- watchPeak(c.Process.Pid, ended) }()
 	err := c.Wait()
 	u := usage{wall: time.Since(began).Seconds()}
 	close(ended)
-	u.peak = <-peak
+	u.peak = <-most
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -108,19 +112,13 @@ func run(b *testing.B, c *exec.Cmd) usage {
 
 // watchPeak follows VmHWM, the most a process ever had resident (proc_pid_status(5)). rusage would do, but it counts what the
 // process held before it became another program, which is this test.
-func watchPeak(pid int, ended <-chan struct{}) (peak int64) {
+func watchPeak(pid int, ended <-chan struct{}) (most int64) {
 	for {
 		select {
 		case <-ended:
-			return peak
+			return most
 		case <-time.After(5 * time.Millisecond):
-			peak = max(peak, statusField(pid, "VmHWM"))
+			most = max(most, peak(pid))
 		}
 	}
-}
-
-// statusField reads a size from /proc/PID/status, in bytes; 0 where the process is gone.
-func statusField(pid int, name string) int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	return sizeAfter(text, name+":")
 }
