@@ -213,7 +213,7 @@ class CachedTest:
             return
         self._running = running
         self._number(planned.number)
-        os.environ["DATAWAIT_TEST"] = "0"  # children this rank has from here on are no ranks
+        os.environ["DATAWAIT_TEST"] = stream.for_me_alone()  # children this rank has from here on are no ranks
         if planned.leg != control.LIVE and not self._contaminated:
             self._await_saves()
             self._arm()

@@ -22,6 +22,20 @@ from .version import __version__
 # Reasons in a `hook-error` note and in MARK 3.
 IN_FETCH, IN_STEP, IN_ITERATOR, IN_WORKER, IN_DEVICE, IN_SPOOL, IN_TEST, IN_WATCH, IN_SAVE = range(1, 10)
 
+def testable() -> bool:
+    """Whether this process is a rank that may be tested: the agent says so, or a program it was before (execve)."""
+    permission = os.environ.get("DATAWAIT_TEST", "")
+    try:
+        return permission == "1" or (permission.startswith("1:") and permission == for_me_alone())
+    except Exception:
+        return False
+
+
+def for_me_alone() -> str:
+    """The permission to be tested, for this process and none of its children."""
+    return "1:%d-%d" % (os.getpid(), start_ticks())
+
+
 class Core:
     """State of the hook in this process. Read by every fetch, so plain attributes and no properties."""
 
@@ -64,7 +78,7 @@ class Core:
         self.device: Any = None  # device clock around next(), see events.py
         self.meter: Any = None  # counters of the training thread
         self.test: Any = None  # cached-data test
-        self.test_due = os.environ.get("DATAWAIT_TEST") == "1"
+        self.test_due = testable()
         self.serving = False  # its answer for the present step
         self.complained: Dict[str, int] = {}
         self.untold: List[Tuple[int, str, str]] = []  # errors before there was a ring to note them in

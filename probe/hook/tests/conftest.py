@@ -55,6 +55,13 @@ def spool() -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def no_permission() -> Iterator[None]:
+    """A test that began in this process leaves the permission to be tested in its environment."""
+    yield
+    os.environ.pop("DATAWAIT_TEST", None)
+
+
 class Job:
     """Runs a script as `datawait record` would: hook on PYTHONPATH, spool in the environment."""
 

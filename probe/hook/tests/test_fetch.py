@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
+from conftest import HOOK
 
 from datawait import fetch, layout, optimizer, stream
 
@@ -463,3 +466,14 @@ def test_threads_that_begin_together_share_one_ring(hook):
     assert len([name for name in os.listdir(hook.spool) if name.endswith(".dwr")]) == 1
     hook.core.ring.close()
     assert not hook.core.off and len(hook.read().all("FETCH")) == 8
+
+
+def test_the_permission_to_be_tested_is_for_the_process_and_not_for_its_children(monkeypatch):
+    from datawait import stream
+
+    ask = "import sys; sys.path.insert(0, %r); from datawait import stream; print(stream.testable())" % HOOK
+    for permission, here, child in (("1", True, "True"), (stream.for_me_alone(), True, "False"), ("0", False, "False")):
+        monkeypatch.setenv("DATAWAIT_TEST", permission)
+        assert stream.testable() == here
+        answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+        assert answer.stdout.strip() == child

@@ -90,6 +90,48 @@ func (j *soaked) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
+// A training that restarts by replacing itself is a rank as before: it is tested, and a throw-away run ends in time.
+func TestAScriptThatReplacesItselfIsTestedOn(t *testing.T) {
+	t.Parallel()
+	s := &scene{seed: 98, command: "diagnose", loader: "plain", seconds: 5, build: 0.004, compute: 0.002, length: 1 << 20,
+		more: []string{"--duration", "14s", "--gpu", "none"}, replace: true}
+	j := s.start(t)
+	j.wait(t)
+	acc, _ := j.readAccount()
+	if j.status() != 0 || !j.endedByDatawait() || acc.state == finished {
+		t.Errorf("status %d, ended by datawait: %v, account %+v\n%s", j.status(), j.endedByDatawait(), acc, j.text("stderr"))
+	}
+	programs, tested := 0, 0
+	opened, err := recording.Open(j.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range opened.Nodes() {
+		for _, stream := range node.Streams() {
+			if stream.Declaration.PID != int(acc.pid) {
+				continue
+			}
+			programs++
+			cached := 0
+			_, err := node.Stream(stream.ID, func(records []recording.Record) error {
+				var r told
+				r.take(records)
+				cached += int(r.cached)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			if cached > 0 {
+				tested++
+			}
+		}
+	}
+	if programs < 2 || tested < 2 {
+		t.Errorf("%d programs, %d of them were tested", programs, tested)
+	}
+}
+
 // The training never waits for datawait: while that is stopped no step takes as long. What the ring could not hold meanwhile is
 // counted and said, and no total suffers.
 func TestAStoppedAgentDelaysNoStep(t *testing.T) {

@@ -38,7 +38,8 @@ type scene struct {
 	compute float64
 	workers int
 	length  int
-	epochs  int // 0 = until the time is over
+	epochs  int  // 0 = until the time is over
+	replace bool // the training replaces itself instead of ending
 	gpu     bool
 	victim  string
 	blow    blow
@@ -153,6 +154,9 @@ func (s *scene) arguments(out, train, account, model string) []string {
 		"--workers", strconv.Itoa(s.workers), "--length", strconv.Itoa(s.length))
 	if s.gpu {
 		args = append(args, "--gpu")
+	}
+	if s.replace {
+		args = append(args, "--replace")
 	}
 	if s.epochs > 0 {
 		args = append(args, "--epochs", strconv.Itoa(s.epochs))

@@ -200,6 +200,7 @@ def parse():
     parser.add_argument("--length", type=int, default=10**6, help="batches of an epoch")
     parser.add_argument("--epochs", type=int, default=10**6)
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--replace", action="store_true", help="begin anew as another program instead of ending")
     return parser.parse_args()
 
 
@@ -231,6 +232,8 @@ if __name__ == "__main__":
     account.write()
     print("began", flush=True)
     train(account, options)
+    if options.replace:
+        os.execv(sys.executable, [sys.executable] + sys.argv)
     with open(options.save, "w") as model:
         model.write("saved")
     account.state = FINISHED
