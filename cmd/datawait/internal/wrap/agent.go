@@ -33,6 +33,7 @@ type agent struct {
 
 	shown   uint64                  // ns, when progress was shown last
 	flushAt uint64                  // ns, when the recording is written next
+	lookAt  uint64                  // ns, when Pythons are looked for next
 	began   uint64                  // CLOCK_MONOTONIC at the start of the command
 	started uint64                  // start of the command in clock ticks since boot
 	job     atomic.Pointer[run.Job] // the command, once it runs

@@ -1,7 +1,6 @@
 package wrap
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ type identity struct {
 
 // python is one of them.
 type python struct {
-	pid     int
+	identity
 	since   uint64 // ns, when it was seen first
 	looks   int
 	hooked  bool
@@ -64,7 +63,7 @@ func (p *pythons) look(now uint64, pids []int) {
 		key := identity{pid, run.StartTicks(pid)}
 		one := p.known[key]
 		if one == nil {
-			one = &python{pid: pid, since: now}
+			one = &python{identity: key, since: now}
 			p.known[key], p.order = one, append(p.order, one)
 			p.total++
 		}
@@ -74,17 +73,29 @@ func (p *pythons) look(now uint64, pids []int) {
 	p.forget()
 }
 
-// forget drops what has ended and has nothing to tell: a job may start new workers in every epoch.
+// forget drops what has ended and has nothing to tell that another does not: a job may start new workers in every epoch, or the same
+// Python that the hook was kept out of at every step.
 func (p *pythons) forget() {
 	const many = 512
 	if len(p.order) < many {
 		return
 	}
-	dull := func(one *python) bool {
-		return !one.lives && (one.hooked || one.why == recording.KeptOutUnknown)
+	told := map[recording.KeptOut]bool{}
+	kept := p.order[:0]
+	for _, one := range p.order {
+		tale := recording.KeptOut{Command: one.command, Why: one.why}
+		dull := one.hooked || one.why == "" || one.why == recording.KeptOutUnknown || told[tale] || len(told) == mostKeptOut
+		if !one.lives && dull {
+			delete(p.known, one.identity)
+			continue
+		}
+		if !one.lives {
+			told[tale] = true
+		}
+		kept = append(kept, one)
 	}
-	p.order = slices.DeleteFunc(p.order, dull)
-	maps.DeleteFunc(p.known, func(_ identity, one *python) bool { return dull(one) })
+	clear(p.order[len(kept):])
+	p.order = kept
 }
 
 func (p *pythons) judge(one *python, exe string) {

@@ -151,3 +151,18 @@ func TestPythonsThatEndedAreForgotten(t *testing.T) {
 		t.Errorf("%d kept, %d counted", len(p.order), p.count())
 	}
 }
+
+// A script that starts the same unobserved Python at every step is told of once, and does not fill the agent's memory either.
+func TestPythonsThatWereKeptOutAlikeAreKeptOnce(t *testing.T) {
+	p := newPythons(t.TempDir(), "/hook")
+	p.exe = func(int) string { return "/usr/bin/python2.7" }
+	for i := range 2000 {
+		p.look(uint64(i)*1e9, []int{1<<23 + i})
+	}
+	if notes := p.noted(true); len(notes) != 1 || notes[0].Why != recording.KeptOutOld {
+		t.Errorf("noted %+v", notes)
+	}
+	if len(p.order) > 600 || len(p.known) != len(p.order) || p.count() != 2000 {
+		t.Errorf("%d kept, %d counted", len(p.order), p.count())
+	}
+}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	drainEvery = 150 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
-	gpuEvery   = 200 * time.Millisecond
+	drainEvery = 200 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
+	gpuEvery   = 200 * time.Millisecond // what is due together wakes the agent once
 	hostEvery  = 500 * time.Millisecond
 	flushEvery = time.Second      // what a killed agent loses of a young run …
 	flushMost  = 30 * time.Second // … and at most, of one that is old

@@ -47,13 +47,20 @@ func (a *agent) hookedSome() bool {
 	return counts.Mains > 0 || counts.Seen > 0
 }
 
-// lookForPythons follows the Python processes, for hook-not-loaded.
+// lookForPythons follows the Python processes, for hook-not-loaded. It takes a look at every process of the machine, so it becomes
+// seldom in a run that is long under way.
 func (a *agent) lookForPythons(_ context.Context, now uint64) error {
-	if j := a.job.Load(); j != nil {
-		a.pythons.look(now, j.Descendants())
+	j := a.job.Load()
+	if j == nil || now < a.lookAt {
+		return nil
 	}
+	elapsed := time.Duration(now - min(now, a.began))
+	a.lookAt = now + uint64(min(elapsed/60, lookMost))
+	a.pythons.look(now, j.Descendants())
 	return nil
 }
+
+const lookMost = 10 * time.Second
 
 // jobNote is what the recording keeps of the job's Python processes.
 func (a *agent) jobNote(counts spool.Counts) recording.JobNote {
