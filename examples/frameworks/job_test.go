@@ -24,6 +24,7 @@ type job struct {
 	perReading    float64 // fetches between two readings of the script's clock; 0 = one
 	byFetch       bool    // no optimizer step is seen, so a step is a fetch
 	kind          string  // of the training loader; "" = torch
+	unbuilt       bool    // nobody tells of its batches being built
 	epochs        int     // 0 = one
 	validation    int     // fetches of the validation loader; 0 = there is none
 	own           float64 // share of a step that the framework itself takes between the two readings of the clock, at most
@@ -168,7 +169,7 @@ func (j job) times(o observed) (wrong []string) {
 	}
 	agrees("the job's", o.Step.Share.value(), sum(fed).share())
 	waits := sum(fed).share()
-	claim(waits > 0.15 && waits < 0.85, "by the script's clock %.3f of a step waits: the job is not what it says it is", waits)
+	claim(waits > 0.15 && waits < 0.92, "by the script's clock %.3f of a step waits: the job is not what it says it is", waits)
 
 	all := sum(o.clocks)
 	step := all.time / float64(all.batches) * j.fetches / cmp.Or(j.perReading, 1)
@@ -177,6 +178,10 @@ func (j job) times(o observed) (wrong []string) {
 	least := j.fetches * buildSeconds / workers
 	claim(step > 0.99*least, "the script's clock says %.4f s a step, and nothing can be faster than %.4f", step, least)
 	build := o.role(nil, "training").Build.value()
+	if j.unbuilt {
+		claim(build == nil, "a batch takes %s s to build, which nobody told", value(build))
+		return wrong
+	}
 	claim(build != nil && *build > 0.99*buildSeconds && *build < 1.5*buildSeconds, "a batch takes %s s to build, want %v", value(build), buildSeconds)
 	return wrong
 }

@@ -38,6 +38,7 @@ type report struct {
 	Verdicts []struct {
 		ID    string `json:"id"`
 		Title string `json:"title"`
+		Do    string `json:"do"`
 	} `json:"verdicts"`
 	Host struct {
 		Foreign *float64 `json:"foreign_cores"`
