@@ -38,19 +38,25 @@ func (j job) endsByItself(t *testing.T, o observed) {
 	}
 }
 
-// cachedIsFaster compares with arithmetic: a live step takes what two workers need for its batches, and one on batches in memory what
+// cachedIsFaster compares with arithmetic, of which a busy machine (a gross tolerance) excuses only what takes longer: a live step takes what two workers need for its batches, and one on batches in memory what
 // computing takes, and what the framework does.
-func (j job) cachedIsFaster(o observed) (wrong []string) {
+func (j job) cachedIsFaster(o observed, tolerance float64) (wrong []string) {
 	claim := claims(&wrong)
 	b := o.Baseline
 	if b == nil || b.Legs["host-cached"].Step == nil || b.Legs["live"].Step == nil {
+		if tolerance >= gross {
+			return nil // no time was left for it
+		}
 		return append(wrong, fmt.Sprintf("the test has no result: %+v, warnings %v", b, o.Quality.Warnings))
 	}
 	live, cached := b.Legs["live"].Step.Value, b.Legs["host-cached"].Step.Value
-	claim(b.Legs["host-cached"].Blocks >= 2, "only %d blocks on batches in memory count", b.Legs["host-cached"].Blocks)
 	claim(live >= 0.99*j.fetches*buildSeconds/workers, "a live step takes %.4f s, less than its batches take to build", live)
 	claim(cached >= 0.99*j.fetches*computeSeconds, "a step on batches in memory takes %.4f s, less than it computes", cached)
+	if tolerance >= gross {
+		return wrong
+	}
 	claim(cached <= 0.8*live, "a step on batches in memory takes %.4f s, a live one %.4f", cached, live)
+	claim(b.Legs["host-cached"].Blocks >= 2, "only %d blocks on batches in memory count", b.Legs["host-cached"].Blocks)
 	claim(b.Conclusion == "input-pipeline", "the test concludes %q", b.Conclusion)
 	return wrong
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,22 +40,29 @@ type observed struct {
 // test runs the job and holds the report against what is known of it.
 func (j job) test(t *testing.T, run func(*testing.T) observed) { attempt(t, run, j.counts, j.times) }
 
+// What the shares of both sides may differ by, for they do not leave out exactly the same steps; and what no busy machine explains,
+// for both saw the same one.
+const (
+	tolerance = 0.03
+	gross     = 0.20
+)
+
 // attempt runs a job and checks it. What is counted must be right always. Where a time is off, the job is run again with the machine
-// to itself; while something else is busy there, nothing can be concluded, and that is said.
-func attempt(t *testing.T, run func(*testing.T) observed, counts func(*testing.T, observed), times func(observed) []string) {
+// to itself; while something else is busy there, nothing can be concluded from what is not grossly wrong, and that is said.
+func attempt(t *testing.T, run func(*testing.T) observed, counts func(*testing.T, observed), times func(observed, float64) []string) {
 	const quiet = 0.5 // cores busy with something else: jobs that sleep need little of the two
 	o := holding(machine.RLocker(), t, run)
 	counts(t, o)
-	wrong := times(o)
+	wrong := times(o, tolerance)
 	for try := 2; len(wrong) > 0 && try <= 3; try++ {
 		t.Logf("once more, alone: %v", wrong)
 		o = holding(&machine, t, run)
 		counts(t, o)
-		if wrong = times(o); o.foreign() <= quiet {
+		if wrong = times(o, tolerance); o.foreign() <= quiet {
 			break
 		}
 	}
-	if len(wrong) > 0 && o.foreign() > quiet && !t.Failed() {
+	if len(wrong) > 0 && o.foreign() > quiet && len(times(o, gross)) == 0 && !t.Failed() {
 		t.Skipf("INCONCLUSIVE: %.2f cores were busy with something else in the last of three tries, and %v", o.foreign(), wrong)
 	}
 	for _, claim := range wrong {
@@ -153,11 +161,8 @@ func (j job) countLoaders(t *testing.T, o observed) {
 	}
 }
 
-// tolerance is what the shares of both sides may differ by: they do not leave out exactly the same steps.
-const tolerance = 0.03
-
 // times returns what does not agree with the scripts' own clocks, or with what nothing can be faster than.
-func (j job) times(o observed) (wrong []string) {
+func (j job) times(o observed, tolerance float64) (wrong []string) {
 	claim := claims(&wrong)
 	agrees := func(whose string, share *float64, clock float64) {
 		claim(share != nil && *share <= clock+tolerance && *share >= clock-tolerance-j.own,
@@ -174,7 +179,7 @@ func (j job) times(o observed) (wrong []string) {
 	all := sum(o.clocks)
 	step := all.time / float64(all.batches) * j.fetches / cmp.Or(j.perReading, 1)
 	mean := o.Step.Mean.value()
-	claim(mean != nil && *mean > 0.93*step && *mean < 1.07*step, "a step takes %s s, by the script's clock %.4f", value(mean), step)
+	claim(mean != nil && math.Abs(*mean-step) < 2*tolerance*step, "a step takes %s s, by the script's clock %.4f", value(mean), step)
 	least := j.fetches * buildSeconds / workers
 	claim(step > 0.99*least, "the script's clock says %.4f s a step, and nothing can be faster than %.4f", step, least)
 	build := o.role(nil, "training").Build.value()
@@ -182,7 +187,7 @@ func (j job) times(o observed) (wrong []string) {
 		claim(build == nil, "a batch takes %s s to build, which nobody told", value(build))
 		return wrong
 	}
-	claim(build != nil && *build > 0.99*buildSeconds && *build < 1.5*buildSeconds, "a batch takes %s s to build, want %v", value(build), buildSeconds)
+	claim(build != nil && *build > 0.99*buildSeconds && *build < (1+15*tolerance)*buildSeconds, "a batch takes %s s to build, want %v", value(build), buildSeconds)
 	return wrong
 }
 
