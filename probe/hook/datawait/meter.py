@@ -16,6 +16,7 @@ import resource
 import sys
 import threading
 import time
+from collections import UserDict
 from typing import Any, Callable, List, Optional, Tuple
 
 from . import descriptors
@@ -162,8 +163,9 @@ def _identity(fd: Optional[int]) -> Optional[Tuple[int, int]]:
 
 
 class Sizer:
-    """Bytes and tensors of a batch. Looks at the first LEAF_LIMIT leaves; a batch with more is walked to its end
-    only once in a while and unknown in between, so that a list of thousands of tensors costs next to nothing."""
+    """Bytes and tensors of a batch; no code of the script's own classes is run for it. Looks at the first LEAF_LIMIT
+    leaves; a batch with more is walked to its end only once in a while and unknown in between, so that a list of
+    thousands of tensors costs next to nothing."""
 
     LEAF_LIMIT = 32
     FULL_LIMIT = 20000
@@ -208,36 +210,45 @@ class Sizer:
         elif kind is bytes or kind is bytearray or kind is str:
             self.bytes += len(item)
             self.seen = True
-        elif _is_tensor(item):
-            self.bytes += item.numel() * item.element_size()
+        elif _is_tensor(kind):
+            self.bytes += _tensor_bytes(item)
             self.tensors += 1
             self.seen = True
-        elif _is_array(item):
-            self.bytes += item.nbytes
+        elif _is_array(kind):
+            self.bytes += sys.modules["numpy"].ndarray.nbytes.__get__(item)
             self.seen = True
-        elif isinstance(item, (tuple, list)):  # named tuples
-            for part in tuple.__iter__(item) if isinstance(item, tuple) else list.__iter__(item):
+        elif issubclass(kind, (tuple, list)):  # named tuples
+            for part in tuple.__iter__(item) if issubclass(kind, tuple) else list.__iter__(item):
                 self._walk(part, depth + 1)
-        elif isinstance(item, dict):  # BatchEncoding and OrderedDict; dict's own iterator runs no user code
+        elif issubclass(kind, dict):  # OrderedDict
             for part in dict.values(item):
                 self._walk(part, depth + 1)
-        elif isinstance(getattr(item, "data", None), dict):  # UserDict (transformers' BatchEncoding)
-            for part in item.data.values():
-                self._walk(part, depth + 1)
+        elif issubclass(kind, UserDict):  # transformers' BatchEncoding
+            self._walk(object.__getattribute__(item, "__dict__").get("data"), depth + 1)
 
 
 class _TooMany(Exception):
     pass
 
 
-def _is_tensor(item: Any) -> bool:
+def _is_tensor(kind: Any) -> bool:
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(item, torch.Tensor)
+    return torch is not None and issubclass(kind, torch.Tensor)
 
 
-def _is_array(item: Any) -> bool:
+def _tensor_bytes(tensor: Any) -> int:
+    torch: Any = sys.modules["torch"]
+    if type(tensor) is torch.Tensor:
+        return int(tensor.numel() * tensor.element_size())
+    # A subclass may have a say in every function called on it (__torch_function__), these two included.
+    left_alone = getattr(torch._C, "DisableTorchFunctionSubclass", None) or torch._C.DisableTorchFunction  # PyTorch 1
+    with left_alone():
+        return int(torch.Tensor.numel(tensor) * torch.Tensor.element_size(tensor))
+
+
+def _is_array(kind: Any) -> bool:
     numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(item, numpy.ndarray)
+    return numpy is not None and issubclass(kind, numpy.ndarray)
 
 
 def audit() -> None:

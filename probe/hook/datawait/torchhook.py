@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable, Dict, Optional
 
 from . import fetch as fetching
-from . import layout, loaders
+from . import layout, loaders, samplers
 from .builds import inside
 from .fetch import Loader, Track, fetch
 from .foreign import own
@@ -221,7 +221,7 @@ def _length(it: Any, loader: Any) -> Optional[int]:
     try:
         if getattr(it, "_dataset_kind", 0) == 1:  # _DatasetKind.Iterable
             return None
-        return len(it._index_sampler)
+        return len(it._index_sampler) if samplers.measurable(it._index_sampler) else None
     except Exception as error:
         own(error)
         return None
@@ -288,12 +288,15 @@ def describe(loader: Any) -> Dict[str, Any]:
         own(error)
     batch_size = loader.batch_size
     if batch_size is None:
-        batch_size = _integer(getattr(getattr(loader, "batch_sampler", None), "batch_size", None))
+        batch_size = _integer(samplers.attributes(getattr(loader, "batch_sampler", None)).get("batch_size"))
     length = dataset_length = None
     if not iterable:
         try:
-            length = len(loader._index_sampler)
-            dataset_length = len(dataset)  # type: ignore[arg-type]
+            indexes = loader._index_sampler
+            if samplers.measurable(indexes):
+                length = len(indexes)
+                if samplers.measures(indexes, dataset):
+                    dataset_length = len(dataset)  # type: ignore[arg-type]
         except Exception as error:
             own(error)
     return {
