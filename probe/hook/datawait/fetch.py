@@ -298,6 +298,7 @@ def _source(track: Track, call: Callable[[Any], Any], it: Any) -> Any:
 
 def look_around() -> None:
     """Ten times a second and at every new iterator: what may have changed behind the hook's back."""
+    _who_trains()
     optimizer = sys.modules.get("datawait.optimizer")
     if optimizer is not None:
         optimizer.rewrap()  # torch.compile takes the wrapper off optimizer classes
@@ -305,6 +306,21 @@ def look_around() -> None:
         from . import events
 
         events.attach(None)  # a loop without optimizers never comes by there
+
+
+def _who_trains() -> None:
+    """Threads end, and a new one may go by the name of an old one, or be the one that trains next."""
+    if get_ident() == core.training:
+        core.thread = threading.get_native_id()
+    elif core.unit == layout.BY_OPTIMIZER and core.ring is not None and not training_goes_on():
+        core.ring.hold()
+
+
+def training_goes_on() -> bool:
+    """Whether the thread that trains has not ended. Its identity may already be that of another."""
+    if core.training == threading.main_thread().ident:
+        return True
+    return any(thread.native_id == core.thread for thread in threading.enumerate())
 
 
 def _meter() -> Meter:

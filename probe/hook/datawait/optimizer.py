@@ -7,7 +7,8 @@ torch.compile unwraps ``step`` and marks it hooked, and they stay silent from th
 that is noticed.
 
 The step that counts is that of the first optimizer seen: a second one in the same iteration (a GAN, one optimizer
-per parameter) is recorded with the count unchanged. If the first falls silent, the next one that steps takes over.
+per parameter) is recorded with the count unchanged. If the first falls silent, the next one that steps takes over, at
+once where the first no longer exists. Likewise the thread that trains: when it has ended, the next that steps is it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .stacklevel import transparent
 from .stream import IN_STEP, core, failed, now, ring_for
 
 MARK = "_datawait_step"
-MOST_RECORDED = 16  # optimizers whose steps are recorded; one per parameter would flood the ring
+MOST_RECORDED = 16  # optimizers whose steps are recorded even where they do not count; one per parameter is too much
 
 _inside = threading.local()  # .step: this thread is inside a step (optimizers that wrap others)
 _classes: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -132,18 +133,21 @@ def stepped(optimizer: Any, begin: int) -> None:
         return
     end = core.clock()
     ident = fetching.get_ident()
+    thread = threading.get_native_id()
     number = _number(optimizer)
     if core.unit == layout.BY_FETCH:
         _begin_counting(ring, ident)
+    elif ident != core.training and not fetching.training_goes_on():
+        _train_here(ring, ident, None)
+    counts = False
     if ident == core.training:
         core.depth = 0  # no fetch is running; heals a count that an exception at a bad moment left behind
-        thread = core.thread
-        if _counts(number, ring.delivered()):
+        core.thread = thread
+        counts = _counts(optimizer, number, ring.delivered())
+        if counts:
             core.step += 1
-    else:
-        thread = threading.get_native_id()
-    if number < MOST_RECORDED:
-        ring.put_off(end, (layout.STEP, 0, number, begin, end, core.step, thread or 0, core.cpu_clock()))
+    if counts or number < MOST_RECORDED:
+        ring.put_off(end, (layout.STEP, 0, number, begin, end, core.step, thread, core.cpu_clock()))
     if core.device is None:
         from . import events
 
@@ -152,32 +156,31 @@ def stepped(optimizer: Any, begin: int) -> None:
 
 _book: Callable[[Any, int], None] = stepped
 _primary = -1
+_primary_lives: Callable[[], Any] = bool  # gives the primary while it exists
 _silent: Optional[Tuple[int, int]] = None  # (step, fetches) when another optimizer first stepped without the primary
 
 
-def _counts(number: int, fetches: int) -> bool:
+def _counts(optimizer: Any, number: int, fetches: int) -> bool:
     """Whether this optimizer's step ends a training step."""
-    global _primary, _silent
+    global _primary, _primary_lives, _silent
     if number == _primary:
         _silent = None
         return True
-    if _primary < 0:
-        _primary = number
+    if _primary < 0 or _primary_lives() is None:
+        _primary, _primary_lives, _silent = number, _numbers[id(optimizer)][0], None
         return True
     if _silent is None:
         _silent = (number, fetches)
     elif _silent[0] == number and fetches > _silent[1] + 1:
         # It stepped again, fetches later, and the first one did not: training has moved on to it.
-        _primary, _silent = number, None
+        _primary, _primary_lives, _silent = number, _numbers[id(optimizer)][0], None
         return True
     return False
 
 
 def _begin_counting(ring: Any, ident: int) -> None:
     """The first optimizer step: from here on steps are optimizer steps, of this thread."""
-    global _primary, _silent
-    _primary, _silent = -1, None
-    ring.let_go(threading.get_native_id(), core.step)
+    _train_here(ring, ident, core.step)
     ring.flush(0)
     ring.by_fetch = False
     core.unit = layout.BY_OPTIMIZER
@@ -185,9 +188,17 @@ def _begin_counting(ring: Any, ident: int) -> None:
     core.boundary = -1
     ring.longs[layout.Q_STEP] = 0
     ring.ints[layout.I_UNIT] = layout.BY_OPTIMIZER
+
+
+def _train_here(ring: Any, ident: int, step: Optional[int]) -> None:
+    """This thread trains from here on, and did so when it made the fetches of its that are held back."""
+    global _primary, _silent
+    _primary, _silent = -1, None
+    thread = threading.get_native_id()
+    ring.let_go(thread, step)
     if ident != core.training:
         core.training = ident
-        core.thread = threading.get_native_id()
+        core.thread = thread
         core.depth = 0
 
 

@@ -137,6 +137,12 @@ class Ring:
         if now >= self.flush_at or len(pending) >= MOST_PENDING:
             self.flush(now)
 
+    def hold(self) -> None:
+        """From now on it is not known who trains."""
+        with self.lock:
+            if self.held is None:
+                self.held = []
+
     def hold_back(self, fetch: Tuple[Any, ...]) -> bool:
         """Keeps a fetch off the main thread until it is known who trains; False if that is known, or never will be."""
         with self.lock:
@@ -144,12 +150,13 @@ class Ring:
                 return False
             self.held.append(fetch)
             if len(self.held) > MOST_HELD:
-                self.let_go(None, 0)
+                self.let_go(None)
             return True
 
-    def let_go(self, trains: Optional[int], step: int) -> None:
-        """What is held back is written: that of the thread that trains as training (from this step on), the rest as
-        it is. A fetch that began before one already counted for the same loader ended stays out of its sums."""
+    def let_go(self, trains: Optional[int], step: Optional[int] = None) -> None:
+        """What is held back is written: that of the thread that trains as training (with its fetches for steps, from
+        this one on, where they are), the rest as it is. A fetch that began before one already counted for the same
+        loader ended stays out of its sums."""
         with self.lock:
             held, self.held = self.held, None
             if not held:
@@ -158,8 +165,9 @@ class Ring:
             for fetch in held:
                 if fetch[8] == trains and fetch[3] >= self.totals[fetch[2]].last_end:
                     flags = fetch[1] & ~OFF_THREAD
-                    fetch = (FETCH, flags, *fetch[2:7], step, *fetch[8:])
-                    step += not flags & (UNCOUNTED | UNDELIVERED | NO_GRAD)
+                    fetch = (FETCH, flags, *fetch[2:7], fetch[7] if step is None else step, *fetch[8:])
+                    if step is not None and not flags & (UNCOUNTED | UNDELIVERED | NO_GRAD):
+                        step += 1
                 self.pending.append(fetch)
                 self.flush(self.flush_at)
 
@@ -295,7 +303,7 @@ class Ring:
     def close(self) -> None:
         """Says that the process ended by itself. The file stays: the agent drains and removes it."""
         with self.lock:
-            self.let_go(None, 0)
+            self.let_go(None)
             self.flush(self.flush_at)
             self.end_validation()
             self.ints[layout.I_STATE] = layout.CLOSED

@@ -366,7 +366,7 @@ def finish(pid: int) -> None:
         if ring.ints[layout.I_STATE] == layout.CLOSED:
             return
         now = core.clock()
-        ring.let_go(None, 0)
+        ring.let_go(None)
         ring.flush(now)
         ring.end_validation()
         if core.role == "main" and getattr(sys, "last_value", None) is None:
