@@ -31,8 +31,8 @@ def agrees(pair: Pair) -> "Dict[str, List[Record]]":
     for row, record in matched:
         same_fetch(run, row, record)
     for name, number in numbers.items():
-        same_totals(run, name, number, matched, ring)
-    assert ring.fetches == sum(row["outcome"] == "delivered" for row in run.fetches if counted(run, row))
+        same_totals(name, number, matched, ring)
+    assert ring.fetches == sum(row["outcome"] == "delivered" for row in run.fetches if counted(row))
     close_in_time(matched)
     same_steps(run, ring)
     built_as_recorded(run, ring, pair.workers)
@@ -68,14 +68,14 @@ def same_loaders(matched: "List[Tuple[Dict[str, Any], Record]]") -> Dict[str, in
     return numbers
 
 
-def counted(run: Run, row: Dict[str, Any]) -> bool:
+def counted(row: Dict[str, Any]) -> bool:
     """Whether the training itself waited in this next()."""
-    return row["thread"] == run.training and not row["nested"]
+    return row["trains"] and not row["nested"]
 
 
 def same_fetch(run: Run, row: Dict[str, Any], record: Record) -> None:
     flags = {
-        layout.NESTED: row["nested"], layout.OFF_THREAD: row["thread"] != run.training, layout.CACHED: False,
+        layout.NESTED: row["nested"], layout.OFF_THREAD: not row["trains"], layout.CACHED: False,
         layout.END: row["outcome"] == "end", layout.DISCARDED: False, layout.FIRST: row["first"],
         layout.ERROR: row["outcome"] == "error", layout.NO_GRAD: not row["grad"],
     }  # fmt: skip
@@ -83,15 +83,13 @@ def same_fetch(run: Run, row: Dict[str, Any], record: Record) -> None:
     assert record.epoch == row["epoch"], (row, record)
     if row["batch"] is not None and row["outcome"] != "end":
         assert record.batch == row["batch"], (row, record)
-    if run.steps and counted(run, row) and row["begin"] > run.steps[0]["begin"]:
+    if run.steps and counted(row) and row["begin"] > run.steps[0]["begin"]:
         assert record.step == row["step"], (row, record)
 
 
-def same_totals(
-    run: Run, name: str, number: int, matched: "List[Tuple[Dict[str, Any], Record]]", ring: Ring
-) -> None:  # fmt: skip
+def same_totals(name: str, number: int, matched: "List[Tuple[Dict[str, Any], Record]]", ring: Ring) -> None:
     """The header's running sums, which outlive the records."""
-    own = [(row, record) for row, record in matched if row["loader"] == name and counted(run, row)]
+    own = [(row, record) for row, record in matched if row["loader"] == name and counted(row)]
     totals = ring.totals(number)
     delivered = [row for row, _ in own if row["outcome"] == "delivered"]
     assert totals["fetches"] == len(delivered), name

@@ -88,7 +88,6 @@ class Run:
         self.same = account["same"]
         self.fetches: List[Dict[str, Any]] = account["fetches"]
         self.steps: List[Dict[str, Any]] = account["steps"]
-        self.training = account["training"]
         self.count = account["count"]
         self.loose = account["loose"]
         self.built = {
@@ -97,6 +96,11 @@ class Run:
             if name.startswith("built-")
         }
         self.files = self._files(folder)
+        self.parts = {
+            name: Run(os.path.join(folder, name), status)
+            for name in os.listdir(folder)
+            if os.path.exists(os.path.join(folder, name, "witness.json"))
+        }
 
     @staticmethod
     def _text(folder: str, name: str) -> str:
@@ -108,14 +112,18 @@ class Run:
 
     @staticmethod
     def _files(folder: str) -> Dict[str, str]:
-        """Everything else the script wrote."""
+        """Everything else the script wrote: small files as they are, of others a digest."""
         found = {}
         for parent, _, names in os.walk(folder):
             for name in names:
                 path = os.path.join(parent, name)
                 if name not in ("stdout", "stderr", "witness.json") and not name.startswith("built-"):
                     with open(path, "rb") as file:
-                        found[os.path.relpath(path, folder)] = hashlib.sha256(file.read()).hexdigest()
+                        content = file.read()
+                    small = len(content) < 4096 and content.isascii()
+                    found[os.path.relpath(path, folder)] = (
+                        content.decode() if small else hashlib.sha256(content).hexdigest()
+                    )
         return found
 
     def workers(self) -> List[Any]:
@@ -148,8 +156,13 @@ class Pair:
     def __init__(self, bare: Run, observed: Run, rings: "List[ringreader.Ring]") -> None:
         self.bare = bare
         self.observed = observed
+        self.rings = rings
         self.mains = [ring for ring in rings if ring.declaration["pid"] == observed.pid]
         self.workers = [ring for ring in rings if ring.declaration.get("parent") == observed.pid]
+
+    def part(self, name: str) -> "Pair":
+        """The same for a process that the script made, by its folder."""
+        return Pair(self.bare.parts[name], self.observed.parts[name], self.rings)
 
     @property
     def ring(self) -> ringreader.Ring:

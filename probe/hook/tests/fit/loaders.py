@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any, Dict, Optional
@@ -32,6 +33,7 @@ def make(
     generator: Optional[int] = None,
     batch_sampler: bool = False,
     drawing_init: bool = False,
+    shuffle: bool = False,
     **options: Any,
 ) -> Any:
     """A loader, told how in the words of DataLoader's own arguments; what tells how far it has gone; and whether its
@@ -45,6 +47,9 @@ def make(
         return loader, None if workers else lambda: data.built, not workers
     sampler = data.Shuffled(length, options.get("generator"))
     order: Dict[str, Any] = {"sampler": sampler, "batch_size": batch_size}
+    if shuffle:
+        loader = DataLoader(data.Items(length, seconds), batch_size, shuffle=True, num_workers=workers, **options)
+        return loader, None if workers else lambda: data.built, True
     if batch_sampler:
         order = {"batch_sampler": Tensors(sampler, 3, drop_last=False)}
     loader = DataLoader(data.Items(length, seconds), num_workers=workers, **order, **options)
@@ -135,6 +140,7 @@ def out_of_order(witness: Witness) -> None:
 
 def every_iterator(witness: Witness) -> None:
     """What can be asked of loaders and iterators without fetching."""
+    witness.loose = True  # some iterators are made and dropped
     import copy
     import inspect
     import pickle
@@ -155,6 +161,122 @@ def every_iterator(witness: Witness) -> None:
             pickle.dumps(it)
         except NotImplementedError as error:
             witness.note("pickle", str(error))
+
+
+def restarted(witness: Witness) -> None:
+    """Persistent workers, and a new epoch begun in the middle of one."""
+    loader, _, _ = make(workers=2, persistent_workers=True)
+    work = Work(witness)
+    for batches in (3, 1, 8, 2):
+        it = witness.iter(loader)
+        for _ in range(batches):
+            work.train(witness.next(it))
+    witness.loose = True
+
+
+def peeked(witness: Witness) -> None:
+    """A new iterator for every batch."""
+    loader, ahead, _ = make()
+    work = Work(witness)
+    for _ in range(12):
+        work.train(witness.next(witness.iter(loader, ahead=ahead)))
+
+
+def pipes(witness: Witness, workers: int = 0) -> None:
+    """PyTorch's data pipes, which are data sets."""
+    from torch.utils.data.datapipes.iter import IterableWrapper
+    from torch.utils.data.datapipes.map import SequenceWrapper
+
+    work = Work(witness)
+    streamed = IterableWrapper(data.Stream(12), deepcopy=False).shuffle(buffer_size=4)
+    if workers == 0:
+        for batch in witness.each(DataLoader(streamed, batch_size=3), "iter", ahead=lambda: data.built):
+            work.train(batch)
+    mapped = SequenceWrapper(data.Items(12), deepcopy=False)
+    for batch in witness.each(DataLoader(mapped, batch_size=3, shuffle=True, num_workers=workers), "map"):
+        work.train(batch)
+
+
+class AtOnce(data.Items):
+    """Builds all items of a batch in one call (PyTorch 2.0 and newer; before that one by one)."""
+
+    def __getitems__(self, indexes: Any) -> Any:
+        return [self[index] for index in indexes]
+
+
+def at_once(witness: Witness, workers: int = 0) -> None:
+    work = Work(witness)
+    for batch in witness.each(DataLoader(AtOnce(), batch_size=4, num_workers=workers)):
+        work.train(batch)
+
+
+def touchy(witness: Witness, workers: int = 0) -> None:
+    """Objects of the script that notice when somebody looks at them: each of their methods draws a random number."""
+    loader = DataLoader(TouchyItems(12), batch_sampler=TouchySampler(), collate_fn=touchy_batch, num_workers=workers)
+    work = Work(witness)
+    for _, _, tensor in witness.each(loader):
+        work.train(tensor.as_subclass(torch.Tensor))
+
+
+def touch(what: str) -> None:
+    torch.rand(1)
+    with open("touched-%d" % (os.getpid() == data.MAIN), "a", encoding="ascii") as file:
+        file.write(what + "\n")
+
+
+class TouchySampler:
+    def __iter__(self) -> Any:
+        touch("sampler iterated")
+        return iter([[0, 1, 2], [6, 7, 8], [3, 4, 5]])
+
+    def __len__(self) -> int:
+        touch("sampler measured")
+        return 3
+
+
+class TouchyItems(data.Items):
+    def __len__(self) -> int:
+        touch("data set measured")
+        return 12
+
+
+class TouchyTensor(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        touch("tensor: %s" % getattr(function, "__name__", function))
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+class TouchyList(list):
+    def __iter__(self) -> Any:
+        touch("list iterated")
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        touch("list measured")
+        return super().__len__()
+
+
+class Lazy:
+    """Reads its data when they are asked for."""
+
+    def __len__(self) -> int:
+        touch("length read")
+        return 1
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            touch("attribute %s read" % name)
+        raise AttributeError(name)
+
+    @property
+    def data(self) -> Any:
+        touch("data read")
+        return {}
+
+
+def touchy_batch(samples: Any) -> Any:
+    return TouchyList([1, 2]), Lazy(), torch.stack([x for x, _ in samples]).as_subclass(TouchyTensor)
 
 
 def warned(witness: Witness) -> None:

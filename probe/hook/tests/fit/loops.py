@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import queue
@@ -40,6 +41,22 @@ def validation(witness: Witness, off: str, workers: int = 0) -> None:
                 with getattr(torch, off)():
                     for held_out in witness.each(validate, "validate"):
                         witness.saw(held_out, work.loss(held_out))
+
+
+def in_processes(witness: Witness, method: str = "fork") -> None:
+    """torch.multiprocessing starts the processes that train; this one does not."""
+    os.mkdir("0")
+    os.mkdir("1")
+    torch.multiprocessing.start_processes(train_there, nprocs=2, start_method=method)
+
+
+def train_there(number: int) -> None:
+    os.chdir(str(number))
+    witness = Witness()
+    work = Work(witness)
+    for batch in witness.each(loader(24, workers=number)):
+        work.train(batch)
+    witness.testify()
 
 
 def validation_made_anew(witness: Witness) -> None:
@@ -216,7 +233,8 @@ def kept(witness: Witness, workers: int = 0) -> None:
 
 
 def deleted(witness: Witness) -> None:
-    """Dropping an iterator in mid-epoch ends its workers then and there."""
+    """Dropping an iterator in mid-epoch ends its workers then and there, with no help of the collector."""
+    gc.disable()
     work = Work(witness)
     same = loader(24, workers=2)
     for _ in range(2):
@@ -304,6 +322,28 @@ def training_thread(witness: Witness, accumulate: int = 1, pause: float = 0.0) -
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
+
+
+def threads_in_turn(witness: Witness) -> None:
+    """One training after the other, each in a thread of its own, as tuners and web interfaces do it. Each begins while
+    nothing of the one before is left."""
+
+    def run() -> None:
+        witness.training = threading.get_native_id()
+        work = Work(witness)
+        for batch in witness.each(loader()):
+            work.train(batch)
+        seen.append(threading.get_ident())
+
+    seen: Any = []
+    over = threading.Event()
+    for _ in range(4):
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if len(seen) == 2:  # takes the identity that has become free, so that the third gets another
+            threading.Thread(target=over.wait).start()
+    over.set()
 
 
 def prefetching_and_training_threads(witness: Witness) -> None:
@@ -538,6 +578,14 @@ def inference(witness: Witness, workers: int = 0) -> None:
     with torch.no_grad():
         for batch in witness.each(loader(24, workers)):
             witness.saw(batch, work.loss(batch))
+
+
+def sweep(witness: Witness) -> None:
+    """More trainings in one process than there are optimizers whose steps the ring takes in any case."""
+    for _ in range(18):
+        work = Work(witness)
+        for batch in witness.each(loader(6)):
+            work.train(batch)
 
 
 def saves(witness: Witness) -> None:

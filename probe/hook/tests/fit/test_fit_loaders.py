@@ -9,6 +9,8 @@ from datawait import layout
 
 SHAPES = {
     "map, no workers": {},
+    "shuffled": {"shuffle": True},
+    "shuffled, 2 workers": {"shuffle": True, "workers": 2},
     "map, 1 worker": {"workers": 1},
     "map, 4 workers": {"workers": 4},
     "iterable, no workers": {"kind": "iterable"},
@@ -48,8 +50,8 @@ def test_a_training_is_seen_whole_and_unchanged(cells, shape):
     assert [bool(i.flags & layout.RESET) for i in iterators] == resets
     assert {i.workers for i in iterators} == {workers}
     assert {i.prefetch for i in iterators} == {shape.get("prefetch_factor", 2) if workers else None}
-    length = None if shape.get("kind") == "iterable" else len(pair.observed.steps) // epochs
-    assert {i.length for i in iterators} == {length}
+    # How long a sampler of the script is, or an iterable data set, nobody asks.
+    assert {i.length for i in iterators} == {8 if shape.get("shuffle") else None}
     assert ring.totals(0)["built"] == (0 if workers else len(pair.observed.steps))
 
 
@@ -88,6 +90,30 @@ def test_batches_out_of_order(cells):
     firsts = pair.observed.same["first"]
     assert firsts[0] != 0
     assert [f.batch for f in fetches[:-1]] == [first // 3 for first in firsts]
+
+
+MORE = [
+    ("restarted", {}),
+    ("peeked", {}),
+    ("pipes", {}),
+    ("pipes", {"workers": 1}),
+    ("at_once", {}),
+    ("at_once", {"workers": 1}),
+]
+
+
+@pytest.mark.parametrize("cell, arguments", MORE, ids=["%s %s" % more for more in MORE])
+def test_rarer_shapes(cells, cell, arguments):
+    pair = cells("loaders:" + cell, **arguments)
+    unchanged(pair)
+    agrees(pair)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_nobody_touches_what_belongs_to_the_script(cells, workers):
+    pair = cells("loaders:touchy", workers=workers)
+    unchanged(pair)
+    agrees(pair)
 
 
 def test_loaders_and_iterators_look_as_ever(cells):

@@ -11,6 +11,18 @@ from agreement import agrees, unchanged
 from datawait import layout
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_that_train_have_rings_of_their_own(cells, method):
+    pair = cells("loops:in_processes", method=method)
+    unchanged(pair)
+    assert pair.mains == []
+    for number in range(2):
+        ours = pair.part(str(number))
+        unchanged(ours)
+        agrees(ours)
+        assert len(ours.workers) == number
+
+
 def check(cells, cell, **arguments):
     pair = cells("loops:" + cell, **arguments)
     unchanged(pair)
@@ -107,6 +119,11 @@ def test_a_training_on_another_thread_is_seen_from_its_first_fetch(cells, accumu
     assert pair.ring.fetches == 16 and not any(f.flags & layout.OFF_THREAD for f in fetches["train"])
 
 
+def test_one_training_after_the_other_each_on_its_thread(cells):
+    pair, _ = check(cells, "threads_in_turn")
+    assert pair.ring.fetches == 4 * 8
+
+
 def test_neither_thread_is_the_main_one(cells):
     _, fetches = check(cells, "prefetching_and_training_threads")
     assert all(f.flags & layout.OFF_THREAD for f in fetches["upstream"])
@@ -157,6 +174,11 @@ def test_a_step_with_a_closure_is_one(cells):
 def test_the_first_of_several_optimizers_counts(cells, count):
     pair, _ = check(cells, "several_optimizers", count=count)
     assert pair.ring.step == 8
+
+
+def test_a_new_optimizer_takes_over_from_one_that_is_gone(cells):
+    pair, _ = check(cells, "sweep")
+    assert pair.ring.step == 18 * 2
 
 
 def test_a_step_that_a_scaler_skips_is_none(cells):

@@ -29,7 +29,7 @@ class Witness:
         self.fetches: List[Dict[str, Any]] = []
         self.steps: List[Dict[str, Any]] = []
         self.count = 0  # steps of the optimizer that counts
-        self.training = threading.get_native_id()  # the thread that trains
+        self.training = threading.get_native_id()  # the thread that trains now
         self.loose = False  # what workers built ahead depends on when they were stopped
         self._epochs: Dict[str, int] = {}
         self._open: Dict[int, Dict[str, Any]] = {}  # id of an iterator -> what is known of it
@@ -50,10 +50,11 @@ class Witness:
         """``next(it)``, timed."""
         known = self._open[id(it)]
         depth = getattr(self._depth, "now", 0)
+        thread = threading.get_native_id()
         row = {
             "loader": known["name"], "epoch": known["epoch"], "batch": known["batch"] if known["numbered"] else None,
-            "first": known["batch"] == 0, "grad": torch.is_grad_enabled(), "thread": threading.get_native_id(),
-            "nested": depth > 0, "step": self.count, "outcome": "error",
+            "first": known["batch"] == 0, "grad": torch.is_grad_enabled(), "thread": thread,
+            "trains": thread == self.training, "nested": depth > 0, "step": self.count, "outcome": "error",
         }  # fmt: skip
         self._depth.now = depth + 1
         begin = now()
@@ -112,7 +113,7 @@ class Witness:
         self.same["rng"] = generators()
         account = {
             "pid": os.getpid(), "same": self.same, "fetches": self.fetches, "steps": self.steps, "count": self.count,
-            "training": self.training, "loose": self.loose,
+            "loose": self.loose,
         }  # fmt: skip
         with open("witness.json", "w", encoding="utf-8") as file:
             json.dump(account, file)
