@@ -99,13 +99,13 @@ def capacity(folder: str, wanted: int) -> int:
 
 
 def _rings(folder: str) -> int:
-    """Bytes of the rings that are there."""
+    """Bytes that the rings take which are there: a file with holes says that it is larger."""
     count = 0
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".dwr"):
                 try:
-                    count += entry.stat(follow_symlinks=False).st_size
+                    count += entry.stat(follow_symlinks=False).st_blocks * 512
                 except FileNotFoundError:  # removed meanwhile: its process ended
                     continue
     return count

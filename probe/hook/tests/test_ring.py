@@ -216,3 +216,9 @@ def test_rings_shrink_beside_a_small_shm(spool, monkeypatch):
     Space.f_bavail = 0
     with pytest.raises(place.Refused):
         place.capacity(spool, 16384)
+
+
+def test_a_hole_among_the_rings_takes_no_room(spool):
+    with open(os.path.join(spool, "ring-1-2.dwr"), "wb") as hole:
+        hole.truncate(1 << 40)
+    assert place.capacity(spool, 16384) == 16384
