@@ -39,6 +39,7 @@ test: setup ## All tests: Go with the race detector, and Python
 # are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped.
 test-go: build
 	$(GO) test -race -timeout 20m -skip TestFrameworks $$($(GO) list ./... | grep -v /examples/)
+	$(GO) test -run Allocat ./probe/recording ./probe/spool ./analysis/ledger # built without the race detector, which allocates
 	@echo 'examples/frameworks, TestFrameworks… and TestLatest… are not run here: make test-latest-torch installs what they need and runs them'
 	$(GO) test -v -race -timeout 20m -p 1 -skip TestLatest $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
