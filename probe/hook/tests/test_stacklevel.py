@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from datawait import stacklevel, stream
+from datawait import foreign, stacklevel
 
 
 def warn():
@@ -39,8 +39,8 @@ def test_a_wrapper_is_no_level():
 
 
 def test_its_frames_stay_those_of_the_hook():
-    """The file a traceback names does not exist, but lies in the hook's folder: stream.foreign() relies on it."""
+    """The file a traceback names does not exist, but lies in the hook's folder: foreign.py relies on it."""
     from datawait.fetch import fetch
 
     name = fetch.__code__.co_filename
-    assert name.startswith(stream.HERE) and os.path.normpath(name) == stream.HERE + "fetch.py"
+    assert name.startswith(foreign.HERE) and os.path.normpath(name) == foreign.HERE + "fetch.py"
