@@ -355,7 +355,7 @@ def test_a_block_in_which_the_user_saves_does_not_count(run):
             def write(self, data):
                 time.sleep(0.02)
                 return super().write(data)
-        threading.Thread(target=torch.save, args=(model, Slow()), daemon=True).start()
+        threading.Thread(target=torch.save, args=(model, Slow())).start()  # a daemon's crashes as the script ends
     """
     body = "import io, time\n" + textwrap.dedent(body).strip()
     ring = run((LIVE, 10, 30), (LIVE, 30, 50), (LIVE, 60, 80), (LIVE, 128, 150), body=body, batches=160)

@@ -415,6 +415,7 @@ class Interrupting(data.Items):
 
 def interrupted(witness: Witness, workers: int = 0, caught: bool = True) -> None:
     """Control-C while next() waits, caught by the script or not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     work = Work(witness)
     witness.loose = True
     options = {"prefetch_factor": 1} if workers else {}
