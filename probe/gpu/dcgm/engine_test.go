@@ -12,6 +12,7 @@ import (
 
 	"github.com/datawait/datawait/probe/gpu"
 	"github.com/datawait/datawait/probe/gpu/standin"
+	"github.com/datawait/datawait/probe/recording"
 )
 
 // plan is what the process under test does.
@@ -68,5 +69,23 @@ func TestSMActivityOfABusyGPU(t *testing.T) {
 		if _, known := w.Values["copy"]; known {
 			t.Error("DCGM tells nothing of copy engines, and yet it is known")
 		}
+	}
+}
+
+func TestAGPUKeepsItsNumberOverALostConnection(t *testing.T) {
+	o := sampled(t, standin.A100(0, "sm=0.25")+standin.A100(1, "sm=0.75")+standin.Groups+"dead at=1s for=700ms\n", plan{For: 6 * time.Second, Every: 300 * time.Millisecond})
+	for ref, sm := range []float64{0.25, 0.75} {
+		windows := o.Windows(uint16(ref))
+		if len(windows) < 20 {
+			t.Fatalf("%d windows of GPU %d", len(windows), ref)
+		}
+		for i, w := range windows {
+			if w.Values["sm"] != sm || i > 0 && w.Begin < windows[i-1].End {
+				t.Errorf("GPU %d: %+v", ref, w)
+			}
+		}
+	}
+	if e := o.Events(); len(e) != 2 || e[0].Code != recording.GPUEventRestated {
+		t.Errorf("events %+v", e)
 	}
 }

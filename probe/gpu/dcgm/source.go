@@ -23,7 +23,8 @@ type Source struct {
 	guard   guard
 	clock   engineClock
 	devices []*counted
-	device  bind.FieldHandle // the field group of what is not profiling
+	known   map[gpu.Identity]*counted // every GPU ever seen, as it was seen last: it keeps its number
+	device  bind.FieldHandle          // the field group of what is not profiling
 
 	down    error // why there is no connection; nil = there is one
 	retry   uint64
@@ -51,7 +52,7 @@ func Open(_ context.Context, o Options) (*Source, error) {
 	if o.Interval < Shortest {
 		return nil, fmt.Errorf("opening DCGM: a window of %v is shorter than %v, the least that DCGM measures rightly", o.Interval, Shortest)
 	}
-	s := &Source{options: o, engine: engine{o: o}, guard: guard{patience: o.Patience}}
+	s := &Source{options: o, engine: engine{o: o}, guard: guard{patience: o.Patience}, known: map[gpu.Identity]*counted{}}
 	err, _ := s.guard.do(s.begin)
 	if err != nil {
 		return nil, fmt.Errorf("opening DCGM: %w", err)
@@ -214,7 +215,6 @@ func (s *Source) reconnect(now uint64, b *gpu.Batch) bool {
 	if now < s.retry {
 		return false
 	}
-	known := s.devices
 	err, recovered := s.guard.do(func() error {
 		s.engine.disconnect()
 		return s.begin()
@@ -227,32 +227,12 @@ func (s *Source) reconnect(now uint64, b *gpu.Batch) bool {
 		}
 		return false
 	}
-	s.keepRefs(known)
 	s.down, s.backoff = nil, 0
 	b.Changed = true
 	for _, d := range s.devices {
 		b.Events = append(b.Events, recording.GPUEvent{Ref: d.Ref, T: now, Code: recording.GPUEventRestated, Value: recording.Unknown64})
 	}
 	return true
-}
-
-// keepRefs gives the GPUs the numbers they had: records of before and after are of the same GPU.
-func (s *Source) keepRefs(known []*counted) {
-	next := uint16(len(known))
-	for _, d := range s.devices {
-		ref, found := uint16(0), false
-		for _, k := range known {
-			if k.Identity == d.Identity {
-				ref, found = k.Ref, true
-				d.windows.emitted = k.windows.emitted
-			}
-		}
-		if !found {
-			ref = next
-			next++
-		}
-		d.Ref = ref
-	}
 }
 
 // Close gives the watches and the connection up.

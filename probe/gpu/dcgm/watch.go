@@ -19,7 +19,7 @@ func (s *Source) watch(all []found) error {
 	s.devices = make([]*counted, len(all))
 	batches := map[string][]*counted{}
 	for i, f := range all {
-		d := s.describe(i, f)
+		d := s.describe(f)
 		s.devices[i] = d
 		groups, err := s.engine.metricGroups(f.gpu)
 		if errors.Is(err, errLost) {
@@ -42,10 +42,17 @@ func (s *Source) watch(all []found) error {
 	return s.watchDevices()
 }
 
-func (s *Source) describe(i int, f found) *counted {
+// describe makes the entry of a GPU. One seen before keeps its number, and the end of what was told of it: records of before and after
+// a lost connection are of the same GPU.
+func (s *Source) describe(f found) *counted {
 	identity := gpu.Identity{UUID: f.uuid, Parent: f.parent, GI: f.gi, CI: f.ci}
-	return &counted{found: f, windows: newAssembler(int64(s.options.Interval)),
-		Device: gpu.Device{Identity: identity, Ref: uint16(i), Name: f.name, Source: Name, Grade: gpu.GradeA, Interval: uint64(s.options.Interval)}}
+	d := &counted{found: f, windows: newAssembler(int64(s.options.Interval)),
+		Device: gpu.Device{Identity: identity, Ref: uint16(len(s.known)), Name: f.name, Source: Name, Grade: gpu.GradeA, Interval: uint64(s.options.Interval)}}
+	if before := s.known[identity]; before != nil {
+		d.Ref, d.windows.emitted = before.Ref, before.windows.emitted
+	}
+	s.known[identity] = d
+	return d
 }
 
 // watchProfiling starts the counters. GPUs of a model that refuses are left with the reason; the others go on.
