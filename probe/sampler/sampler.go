@@ -33,7 +33,12 @@ type Probe struct {
 	// Run takes one sample at the time now (CLOCK_MONOTONIC in ns) and writes what it saw to its own stream. An error that
 	// is errors.ErrUnsupported says that this machine has nothing to measure: no failure, and tried again seldom.
 	Run func(ctx context.Context, now uint64) error
+	// Hurries, if not nil, is asked after each run: while it reports true the probe runs [hurry] times as often.
+	Hurries func() bool
 }
+
+// hurry is how many times as often a probe runs that has more to take than it comes to take.
+const hurry = 8
 
 // Clock is the time a Sampler lives by. The zero Clock is the machine's.
 type Clock struct {
@@ -178,7 +183,7 @@ func (s *Sampler) due() *source {
 // tick runs a probe and sets its next turn on its grid, past the ticks that went by meanwhile.
 func (s *Sampler) tick(ctx context.Context, src *source, now uint64) {
 	end := s.sample(ctx, src, now)
-	every := max(uint64(src.Every), 1)
+	every := max(src.pace(), 1)
 	src.next += every
 	if src.state == unsupported {
 		src.next += uint64(retryUnsupported) / every * every

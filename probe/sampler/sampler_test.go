@@ -29,6 +29,21 @@ func TestEachProbeKeepsItsPace(t *testing.T) {
 	})
 }
 
+// A probe that has more to take than it comes to take runs more often as long as that lasts.
+func TestAProbeHurries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		var ran []time.Duration
+		began := time.Now()
+		b.Add(Probe{Name: "p", Every: 80 * time.Millisecond, Hurries: func() bool { return len(ran) == 2 || len(ran) == 3 },
+			Run: func(context.Context, uint64) error { ran = append(ran, time.Since(began)); return nil }})
+		b.runFor(200 * time.Millisecond)
+		if want := millis(0, 80, 90, 100, 180, 200); !slices.Equal(ran, want) {
+			t.Errorf("ran at %v, want %v", ran, want)
+		}
+	})
+}
+
 // A probe that takes longer than its pace leaves ticks out; it does not catch up. The others are late, and say so.
 func TestOverrunSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

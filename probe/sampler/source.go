@@ -62,6 +62,14 @@ type outcome struct {
 	at       uint64 // ns, when it ended
 }
 
+// pace is the time in ns between this run and the next.
+func (s *source) pace() uint64 {
+	if s.Hurries != nil && s.Hurries() {
+		return uint64(s.Every) / hurry
+	}
+	return uint64(s.Every)
+}
+
 func (s *source) took(o outcome) {
 	s.last = o
 	s.window.late = max(s.window.late, o.late)

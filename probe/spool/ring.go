@@ -17,6 +17,7 @@ type ring struct {
 
 	id       recording.StreamID // 0 until declared in the sink
 	header   recording.RingHeader
+	polled   uint64 // ns, when it was last read; 0 = never
 	due      uint64 // ns, not to be read before
 	checked  uint64 // ns, when the process was last looked for
 	outlives bool   // it still ran when it was read for the last time
@@ -58,8 +59,10 @@ func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
 	r.failures = 0
 	taken := h.Head - min(h.Head, r.header.Head)
 	r.header = h
-	r.due = now
-	if !r.main() && taken < uint64(h.Capacity)/4 {
+	filling := r.fills(taken, now)
+	d.filling = d.filling || filling
+	r.polled, r.due = now, now
+	if !r.main() && !filling {
 		r.due += workerEvery
 	}
 	notes, err := r.reader.Notes(h)
@@ -82,6 +85,15 @@ func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
 		d.end(r, now, totals)
 	}
 	return nil
+}
+
+// fills reports whether the ring would be overrun in less than fullSoon at the pace of the records taken since the last poll.
+// Before the first one there is no pace, but a ring that is a quarter full.
+func (r *ring) fills(taken, now uint64) bool {
+	if r.polled == 0 {
+		return taken > uint64(r.header.Capacity)/4
+	}
+	return float64(taken)*fullSoon > float64(r.header.Capacity)*float64(now-r.polled)
 }
 
 // open opens the ring the first time it can be.

@@ -38,7 +38,8 @@ type Options struct {
 const (
 	rescanEvery = 1e9 // ns between two readings of the folder in which nothing seems to have changed
 	aliveEvery  = 1e9 // ns between two looks at whether a process lives
-	workerEvery = 5e8 // ns between two readings of a worker's ring, unless it fills up; a training process's is read at every poll
+	workerEvery = 5e8 // ns between two readings of a worker's ring, unless it will be overrun soon; a training process's is read at every poll
+	fullSoon    = 1e9 // ns: a ring that would be overrun in less time is read more often
 	ringTries   = 3   // polls in which a ring may be unreadable before it is given up
 )
 
@@ -58,6 +59,7 @@ type Drainer struct {
 	waiting int              // rings not followed because of MaxRings
 	counts  Counts
 	held    []Held
+	filling bool // the last poll found a ring that will be overrun soon
 	sinkErr error
 }
 
@@ -92,7 +94,12 @@ func (d *Drainer) Poll(now uint64) error { return d.poll(now, false) }
 // Finish drains every ring for the last time, whether or not its process seems to live: the job is over.
 func (d *Drainer) Finish(now uint64) error { return d.poll(now, true) }
 
+// Filling reports whether the last poll found a ring that at its pace is overrun in less than a second: then Poll should be
+// called more often.
+func (d *Drainer) Filling() bool { return d.filling }
+
 func (d *Drainer) poll(now uint64, last bool) error {
+	d.filling = false
 	err := d.discover(now, last)
 	d.followAll(now, last)
 	for last && d.waiting > 0 && err == nil { // those that waited for a place

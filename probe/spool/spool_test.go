@@ -19,6 +19,7 @@ type job struct {
 	dir    string
 	dead   map[int]bool
 	memory *recording.Memory
+	now    uint64 // ns, for tests that let time go on
 	*Drainer
 }
 
@@ -119,6 +120,28 @@ func TestARingIsFollowedToItsEnd(t *testing.T) {
 	}
 	if _, err := os.Stat(j.path(7)); err != nil {
 		t.Error("the ring was removed: ", err)
+	}
+}
+
+// Sixteen records fit: at 80 a second the ring lasts a fifth of a second, at 8 a second two.
+func TestARingThatWillBeOverrunSoonIsSaidToFill(t *testing.T) {
+	j := newJob(t, Options{})
+	w := j.start(7, recording.ProducerMain, 0)
+	for i, step := range []struct {
+		after, records int // ms, and how many came in that time
+		filling        bool
+	}{{200, 5, true}, {200, 3, false}, {200, 16, true}, {25, 2, true}, {25, 0, false}, {200, 1, false}} {
+		write(t, w, step.records)
+		j.now += uint64(step.after) * 1e6
+		j.poll(j.now)
+		if j.Filling() != step.filling {
+			t.Errorf("poll %d: %d records in %d ms: filling %v", i, step.records, step.after, j.Filling())
+		}
+	}
+	w.Close()
+	j.poll(j.now + 1e6)
+	if j.poll(j.now + 2e6); j.Filling() {
+		t.Error("a ring that is read to its end still fills")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	drainEvery = 200 * time.Millisecond // the rings hold seconds, but a person and the planner wait for the view
+	drainEvery = 200 * time.Millisecond // the rings of most jobs hold minutes, but a person and the planner wait for the view
 	gpuEvery   = 200 * time.Millisecond // what is due together wakes the agent once
 	hostEvery  = 500 * time.Millisecond
 	flushEvery = time.Second      // what a killed agent loses of a young run …
@@ -28,7 +28,7 @@ const (
 func (a *agent) sample(ctx context.Context) {
 	s := sampler.New(sampler.Clock{}, a.own)
 	s.Watch("agent", false, ownUsage)
-	s.Add(sampler.Probe{Name: "spool", Every: drainEvery, Run: a.drain})
+	s.Add(sampler.Probe{Name: "spool", Every: drainEvery, Run: a.drain, Hurries: a.drainer.Filling})
 	s.Add(sampler.Probe{Name: "gpu", Every: gpuEvery, Run: a.watchGPU})
 	machine := host.New(a.own, host.Options{Job: a.jobProcesses, Self: os.Getpid(), Tick: hostEvery})
 	for _, part := range machine.Parts() {
