@@ -8,7 +8,7 @@ import (
 
 // Every step of a loop of tens of thousands a second is counted, and nothing is said of them one by one.
 func TestFastLoopsAreCountedInFull(t *testing.T) {
-	r := recorded(t, nil, "fast.py")
+	r := recorded(t, nil, "fast.py", "--steps", "100000", "--pause", "15000")
 	if r.report.Job.Steps != r.truth.Steps || r.report.Loaders[0].Fetches != r.truth.Steps {
 		t.Errorf("%d steps, %d fetches; the script made %d", r.report.Job.Steps, r.report.Loaders[0].Fetches, r.truth.Steps)
 	}
