@@ -43,8 +43,9 @@ test-go: build
 	@echo 'examples/frameworks, TestFrameworks… and TestLatest… are not run here: make test-latest-torch installs what they need and runs them'
 	$(GO) test -v -race -timeout 20m -p 1 -skip TestLatest $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
+# Two at a time where pytest-xdist is there.
 test-python:
-	$(PYTHON) -m pytest -q -rs probe/hook/tests
+	$(PYTHON) -m pytest -q -rs $$($(PYTHON) -c 'import xdist; print("-n 2")' 2>/dev/null) probe/hook/tests
 
 # The same with the newest PyTorch and the frameworks people train with, in an environment of its own (5 GB).
 LATEST := $(CURDIR)/.cache/torch-latest/bin/python
