@@ -1,6 +1,6 @@
 """Tens of thousands of steps a second: every one is counted, or it is said how many are missing.
 
---pause nanoseconds that a step takes at least: without it the loop is as fast as the machine, and outruns a ring sooner or later
+--pause nanoseconds that a step takes at least; without it the loop is as fast as the machine
 --end   how the process ends: "normally", or "at-once" through os._exit, which runs nothing that was left for the end
 --stop  "yes": the agent (the parent) stands still for all but the first steps, so the ring is overrun
 """
