@@ -165,7 +165,7 @@ type GPUProcess struct {
 	Ref    uint16
 	Begin  uint64 // ns: it was looked for at both ends of the window, and there at End
 	End    uint64 // ns
-	PID    uint32 // of the machine's own PID namespace
+	PID    uint32 // of the machine's own PID namespace; 0 = none is listed
 	Memory uint64 // bytes
 }
 

@@ -85,3 +85,14 @@ func TestGPMCountsOnHopper(t *testing.T) {
 		}
 	}
 }
+
+// A look that finds nobody is told: nothing at all would be nobody looking.
+func TestALookThatFindsNoProcessIsTold(t *testing.T) {
+	o := sampled(t, standin.A100(0, "sm=0 resident=0"), plan{For: 900 * time.Millisecond, Every: 400 * time.Millisecond})
+	if p := o.Polls[0].Processes; len(p) != 1 || p[0].PID != 0 {
+		t.Errorf("the first look found %+v", p)
+	}
+	if p := o.Polls[1].Processes; len(p) != 0 {
+		t.Errorf("nobody looked again so soon, and yet %+v", p)
+	}
+}

@@ -121,14 +121,17 @@ func (l *library) processes(h *handle, ref uint16, before, now uint64) (all []re
 	if r != bind.SUCCESS {
 		return nil
 	}
+	begin := before
+	if begin == 0 {
+		begin = now
+	}
+	if len(list) == 0 {
+		return []recording.GPUProcess{{Ref: ref, Begin: begin, End: now, Memory: recording.Unknown64}}
+	}
 	for _, p := range list {
 		memory := p.UsedGpuMemory
 		if memory >= 1<<63 { // NVML_VALUE_NOT_AVAILABLE
 			memory = recording.Unknown64
-		}
-		begin := before
-		if begin == 0 {
-			begin = now
 		}
 		all = append(all, recording.GPUProcess{Ref: ref, Begin: begin, End: now, PID: p.Pid, Memory: memory})
 	}
