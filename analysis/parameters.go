@@ -262,7 +262,10 @@ func (k *rank) epochStart(l *load.Loader, b *crew) loader.EpochStart {
 	for _, builds := range l.Builds {
 		for i := range builds.Batches {
 			batch := &builds.Batches[i]
-			if begin, ok := made[batch.Epoch]; ok && batch.Index == 0 && batch.Begin >= begin {
+			if batch.Index != 0 {
+				continue
+			}
+			if begin, ok := made[batch.Epoch]; ok && batch.Begin >= begin {
 				start.add(float64(batch.Begin-begin)/1e9, 1)
 				first.add(float64(batch.End-batch.Begin)/1e9, 1)
 			}

@@ -85,6 +85,8 @@ func (k *rank) unfed() bool { return !k.byFetch && k.trains.ids == nil }
 func (k *rank) usages(which func(*load.Fetch) bool) map[uint16]*usage {
 	all := map[uint16]*usage{}
 	step := 0 // counted here: what a fetch says counts fetches until the first optimizer step
+	var u *usage
+	last := uint16(0)
 	for i := range k.Fetches {
 		f := &k.Fetches[i]
 		for step < len(k.Steps) && k.Steps[step].End <= f.Enter {
@@ -93,10 +95,12 @@ func (k *rank) usages(which func(*load.Fetch) bool) map[uint16]*usage {
 		if f.Upstream() || f.Test() || !f.Delivered() || !which(f) {
 			continue
 		}
-		u := all[f.Loader]
-		if u == nil {
-			u = &usage{epoch: f.Epoch, step: -1}
-			all[f.Loader] = u
+		if u == nil || f.Loader != last {
+			last = f.Loader
+			if u = all[last]; u == nil {
+				u = &usage{epoch: f.Epoch, step: -1}
+				all[last] = u
+			}
 		}
 		u.delivered++
 		goesOn := u.delivered > 1 && f.Epoch == u.epoch && !f.Is(recording.FetchFirst)

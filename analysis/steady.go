@@ -17,8 +17,10 @@ type steadyState struct {
 	handoff  int64            // over joined fetches
 	joined   int              // fetches whose batch was found
 	handoffs map[uint16]*mean // seconds per joined fetch, by loader
-	cpu      int64            // of the training thread
-	clocked  int              // steps whose cpu is known
+	handed   *mean            // of the loader that handed over last
+	handedBy uint16
+	cpu      int64 // of the training thread
+	clocked  int   // steps whose cpu is known
 	mean     *stat.Ratio
 	share    *stat.Ratio // wait
 	exposed  *stat.Ratio
@@ -91,12 +93,13 @@ func (st *steadyState) add(s *step) {
 func (st *steadyState) hand(loader uint16, ns int64) {
 	st.handoff += ns
 	st.joined++
-	h := st.handoffs[loader]
-	if h == nil {
-		h = &mean{}
-		st.handoffs[loader] = h
+	if st.handed == nil || st.handedBy != loader {
+		if st.handoffs[loader] == nil {
+			st.handoffs[loader] = &mean{}
+		}
+		st.handed, st.handedBy = st.handoffs[loader], loader
 	}
-	h.add(float64(ns)/1e9, 1)
+	st.handed.add(float64(ns)/1e9, 1)
 }
 
 // batchSize is how many neighbouring steps are taken together for an interval: two rounds of the workers, if that leaves eight.

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/report/html"
@@ -43,13 +45,21 @@ func Formats() []Format { return []Format{HTML, Markdown, JSON, Plots} }
 // Render makes the files of a report, name to content. A form that fails does not keep the others from being made: the
 // error says which failed, and the files of the rest are returned beside it.
 func Render(r *analysis.Result, formats []Format) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	var failed []error
 	v := view.New(r)
-	for _, f := range formats {
-		if err := render(files, f, r, v); err != nil {
-			failed = append(failed, fmt.Errorf("rendering %s: %w", f, err))
-		}
+	each, failed := make([]map[string][]byte, len(formats)), make([]error, len(formats))
+	var all sync.WaitGroup
+	for i, f := range formats {
+		all.Go(func() {
+			each[i] = map[string][]byte{}
+			if err := render(each[i], f, r, v); err != nil {
+				failed[i] = fmt.Errorf("rendering %s: %w", f, err)
+			}
+		})
+	}
+	all.Wait()
+	files := map[string][]byte{}
+	for _, some := range each {
+		maps.Copy(files, some)
 	}
 	return files, errors.Join(failed...)
 }

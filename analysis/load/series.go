@@ -56,8 +56,14 @@ func (s *Series) halve() {
 		left := s.v[2*i*w:][:w]
 		right := s.v[(2*i+1)*w:][:w]
 		into := s.v[i*w:][:w]
-		for f, v := range left {
-			into[f] = mix(v, a.weight, right[f], b.weight)
+		if a.weight == b.weight {
+			for f, v := range left {
+				into[f] = middle(v, right[f])
+			}
+		} else {
+			for f, v := range left {
+				into[f] = mix(v, a.weight, right[f], b.weight)
+			}
 		}
 		s.rows[i] = row{min(a.begin, b.begin), max(a.end, b.end), a.weight + b.weight}
 	}
@@ -73,6 +79,17 @@ func mix(a float32, wa float64, b float32, wb float64) float32 {
 		return a
 	}
 	return float32((float64(a)*wa + float64(b)*wb) / (wa + wb))
+}
+
+// middle is mix of two readings that weigh the same, as batches do: no division.
+func middle(a, b float32) float32 {
+	switch {
+	case a != a:
+		return b
+	case b != b:
+		return a
+	}
+	return float32((float64(a) + float64(b)) / 2)
 }
 
 // At returns reading i: its span, its weight and one field.

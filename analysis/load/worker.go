@@ -168,7 +168,12 @@ func (b *Builds) cost(rec *recording.Record) {
 	if v.Flags&recording.CostSeveral != 0 {
 		n, tensors = float64(min(max(v.Tensors, 1), 1<<20)), nan
 	}
-	per := func(x float32) float32 { return float32(float64(x) / n) }
+	per := func(x float32) float32 {
+		if n == 1 {
+			return x
+		}
+		return float32(float64(x) / n)
+	}
 	for i := range b.Costs.lastReadings(n) {
 		s := b.Costs.from(i)
 		s[CostCPU], s[CostProcessCPU], s[CostRunQueue] = per(seconds(v.CPU)), per(seconds(v.ProcessCPU)), per(seconds(v.RunQueue))
