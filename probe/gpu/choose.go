@@ -104,6 +104,9 @@ func (c *Choice) learn(r rung, devices []Device) {
 		if c.devices[at].Name == "" {
 			c.devices[at].Name = d.Name
 		}
+		if !c.devices[at].Index.IsKnown() {
+			c.devices[at].Index = d.Index
+		}
 		if c.devices[at].UUID == "" { // of a slice, which DCGM knows by numbers only
 			c.devices[at].UUID = d.UUID
 		}

@@ -117,9 +117,10 @@ type Device struct {
 	Source   string // where its counters come from, Source.Name
 	Grade    Grade  // of its SM activity
 	Emulated bool
-	Missing  string // why this source has no SM activity of it; "" = it has
-	Why      string // why this source and no better one; filled in by Choose
-	Interval uint64 // ns, of its windows as the source was asked; 0 = not known
+	Missing  string            // why this source has no SM activity of it; "" = it has
+	Why      string            // why this source and no better one; filled in by Choose
+	Interval uint64            // ns, of its windows as the source was asked; 0 = not known
+	Index    unit.Maybe[int64] // of the GPU, or of the one a slice is cut from, as NVML and DCGM number them
 }
 
 // Note returns the device as a recording keeps it.
@@ -128,7 +129,8 @@ func (d Device) Note() recording.GPUNote {
 	if d.Missing != "" {
 		why = d.Missing
 	}
-	note := recording.GPUNote{GPU: d.Ref, UUID: d.UUID, Name: d.Name, Source: d.Source, Emulated: d.Emulated, Grade: string(d.Grade), Why: why, Parent: d.Parent}
+	note := recording.GPUNote{GPU: d.Ref, UUID: d.UUID, Name: d.Name, Source: d.Source, Emulated: d.Emulated, Grade: string(d.Grade), Why: why, Parent: d.Parent,
+		Index: d.Index}
 	if d.Parent != "" {
 		note.GI, note.CI = instance(d.GI), instance(d.CI)
 	}

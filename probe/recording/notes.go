@@ -119,24 +119,34 @@ type GPUNote struct {
 	Parent   string             `json:"parent,omitempty"` // UUID of the GPU that a MIG slice is cut from
 	GI       unit.Maybe[int64]  `json:"gi"`               // GPU instance of a MIG slice
 	CI       unit.Maybe[int64]  `json:"ci"`               // compute instance of a MIG slice
+	Index    unit.Maybe[int64]  `json:"index"`            // as NVML and DCGM number the GPUs: in the order of the PCI bus
 	Interval unit.Maybe[uint64] `json:"interval_ns"`      // of its windows as the source was asked; what was got is in the records
 }
 
-// AllocationNote says to whom a GPU is assigned from a time on: all holders at that time, none if it is free.
+// AllocationNote says to whom a GPU is assigned from a time on: all holders at that time, none if it is free. Each By speaks
+// for itself, and its newest note of a GPU counts.
 type AllocationNote struct {
-	T       uint64   `json:"t"`     // ns: so it was found, and not before Since
-	Since   uint64   `json:"since"` // ns: last time it was looked up and found otherwise, or the first look
-	UUID    string   `json:"uuid"`  // of the GPU or MIG slice
-	By      string   `json:"by"`    // who told: AllocatedBy…
-	Holders []Holder `json:"holders"`
-	Shared  string   `json:"shared,omitempty"` // how several holders share it: time-slicing, mps; "" = not, or unknown
+	T       uint64   `json:"t"`                // ns: so it was found, and not before Since
+	Since   uint64   `json:"since"`            // ns: last time it was looked up and found otherwise, or the first look
+	UUID    string   `json:"uuid"`             // of the GPU or MIG slice
+	By      string   `json:"by"`               // who told: AllocatedBy…
+	Holders []Holder `json:"holders"`          // empty: free; nil: not known any more
+	Shared  string   `json:"shared,omitempty"` // how several holders share it: Shared…; "" = not, or unknown
 }
 
 // Who told of an allocation.
 const (
 	AllocatedByKubernetes = "kubernetes" // the kubelet's pod-resources service
 	AllocatedBySlurm      = "slurm"
-	AllocatedByProcesses  = "processes" // who has a context; not who was promised the GPU
+	AllocatedByProcesses  = "processes"     // who has a context; not who was promised the GPU
+	AllocatedByExporter   = "dcgm-exporter" // the labels of an exporter's page
+)
+
+// How several holders share a GPU. It is one GPU all the same.
+const (
+	SharedTimeSlicing = "time-slicing"
+	SharedMPS         = "mps"
+	SharedReplicas    = "replicas" // a device plugin gives out shares, and does not say whether by time-slicing or by MPS
 )
 
 // Holder is a job, pod or process a GPU is assigned to.

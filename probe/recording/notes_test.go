@@ -48,9 +48,10 @@ var sampleNotes = []Note{
 	JobNote{PythonChildren: 3, Spools: 2},
 	JobNote{PythonChildren: 3, KeptOut: []KeptOut{{PID: 4, Command: "python3 -I", Why: "-I"}}, Refused: []string{"full"}, OtherLoaders: []string{"ffcv.loader"}},
 	OtherLoaderNote{Module: "torchdata.nodes"},
-	GPUNote{GPU: 2, UUID: "MIG-y", Parent: "GPU-x", GI: unit.Some[int64](1), CI: unit.Some[int64](0), Interval: unit.Some[uint64](100e6)},
+	GPUNote{GPU: 2, UUID: "MIG-y", Parent: "GPU-x", GI: unit.Some[int64](1), CI: unit.Some[int64](0), Index: unit.Some[int64](3), Interval: unit.Some[uint64](100e6)},
 	AllocationNote{T: 9, Since: 8, UUID: "GPU-x", By: AllocatedByKubernetes, Holders: []Holder{{Namespace: "ml", Pod: "train-0", Container: "main"}}},
 	AllocationNote{T: 10, Since: 9, UUID: "GPU-x", By: AllocatedBySlurm, Holders: []Holder{}},
+	AllocationNote{T: 11, Since: 10, UUID: "GPU-x", By: AllocatedBySlurm, Holders: nil},
 }
 
 // every returns the notes of all lists.

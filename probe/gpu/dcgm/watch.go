@@ -11,6 +11,7 @@ import (
 	bind "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
 	"github.com/datawait/datawait/probe/gpu"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // watch asks the engine for the counters of all these GPUs: one group per model and set of metrics, as an engine refuses or
@@ -47,7 +48,8 @@ func (s *Source) watch(all []found) error {
 func (s *Source) describe(f found) *counted {
 	identity := gpu.Identity{UUID: f.uuid, Parent: f.parent, GI: f.gi, CI: f.ci}
 	d := &counted{found: f, windows: newAssembler(int64(s.options.Interval)),
-		Device: gpu.Device{Identity: identity, Ref: uint16(len(s.known)), Name: f.name, Source: Name, Grade: gpu.GradeA, Interval: uint64(s.options.Interval)}}
+		Device: gpu.Device{Identity: identity, Ref: uint16(len(s.known)), Name: f.name, Source: Name, Grade: gpu.GradeA, Interval: uint64(s.options.Interval),
+			Index: unit.Some(int64(f.gpu))}}
 	if before := s.known[identity]; before != nil {
 		d.Ref, d.windows.emitted = before.Ref, before.windows.emitted
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/gpu"
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // GPM counts SM activity on Hopper and newer. It implements [gpu.Source] and [gpu.Selective].
@@ -93,7 +94,7 @@ func (g *GPM) Devices(context.Context) ([]gpu.Device, error) {
 	devices := make([]gpu.Device, len(g.counted))
 	for i, d := range g.counted {
 		devices[i] = gpu.Device{Identity: d.Identity, Ref: d.ref, Name: d.name, Source: GPMName, Grade: gpu.GradeA, Missing: d.missing,
-			Interval: uint64(g.interval)}
+			Interval: uint64(g.interval), Index: unit.Some(d.index)}
 	}
 	return devices, nil
 }

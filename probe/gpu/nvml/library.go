@@ -51,6 +51,7 @@ type handle struct {
 	device bind.Device
 	parent bind.Device // of a slice: the whole GPU
 	name   string
+	index  int64 // of the GPU, or of the one a slice is cut from
 	lost   bool
 }
 
@@ -65,6 +66,9 @@ func (l *library) handles() (all []*handle, why []string, err error) {
 		if r == bind.SUCCESS {
 			var found []*handle
 			if found, r = l.of(device); r == bind.SUCCESS {
+				for _, h := range found {
+					h.index = int64(i)
+				}
 				all = append(all, found...)
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/gpu"
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // States is what NVML tells beside the counters. It implements [gpu.Source] and has no window.
@@ -68,7 +69,7 @@ func (s *States) Name() string { return StatesName }
 func (s *States) Devices(context.Context) ([]gpu.Device, error) {
 	devices := make([]gpu.Device, len(s.handles))
 	for i, h := range s.handles {
-		devices[i] = gpu.Device{Identity: h.Identity, Ref: uint16(i), Name: h.name, Source: StatesName, Grade: gpu.GradeC,
+		devices[i] = gpu.Device{Identity: h.Identity, Ref: uint16(i), Name: h.name, Source: StatesName, Grade: gpu.GradeC, Index: unit.Some(h.index),
 			Missing: "NVML tells whether a kernel is resident, not how many multiprocessors work"}
 	}
 	return devices, nil
