@@ -51,6 +51,8 @@ type device struct {
 	row     GPU
 	drawn   []Window // as a picture shows it
 	unmixed unmixed
+	holding holding
+	pipes   [pipeFields]mean // over the allocated time
 }
 
 // align finds the GPU of every rank: by UUID, else as the only device there is, else in the order of local ranks.
@@ -68,7 +70,7 @@ func (r *run) align() {
 				k.device.grade = stat.Worse(k.device.grade, k.joined)
 			}
 		}
-		r.devices = append(r.devices, devices...)
+		r.devices = append(r.devices, r.ours(node, devices, ranks)...)
 		r.ranked = append(r.ranked, ranks...)
 	}
 	slices.SortStableFunc(r.ranked, func(a, b *rank) int { return cmp.Compare(a.Number, b.Number) })

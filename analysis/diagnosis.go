@@ -113,7 +113,7 @@ func (r *run) gpuFacts(f *verdict.Facts) {
 	hours := 0.0
 	for _, d := range r.devices {
 		c := d.ladder
-		held.add(c.held, c.heldKnown)
+		held.add(float64(c.held), float64(c.heldKnown))
 		resident.add(c.resident, c.residentKnown)
 		untrusted.add(float64(c.untrusted), float64(c.windows))
 		hours += float64(d.books.Allocated) / 3600e9

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/datawait/datawait/analysis/ledger"
@@ -23,13 +22,17 @@ func (r *run) gpus() {
 	slices.SortStableFunc(r.out.GPUs, func(a, b GPU) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.UUID, b.UUID))
 	})
+	r.out.Ladder, r.out.HourCost = ladderOf(r.out.GPUs), priceOf(r.options.HourCost, false)
 }
 
 // describe is the GPU's row.
-func (d *device) describe() GPU {
+func (r *run) describe(d *device) GPU {
 	g := GPU{UUID: d.Note.UUID, Name: d.Note.Name, Host: d.Node.Host, Source: d.Note.Source, Emulated: emulated(d),
-		GI: unit.None[int]("no MIG instance was reported"), CI: unit.None[int]("no MIG instance was reported"),
+		GI: instance(d.Note.GI), CI: instance(d.Note.CI), Parent: unit.None[string](noSlice),
 		Grade: d.grade, AllocatedNS: d.books.Allocated, AccountsNS: map[string]int64{}, Holders: []string{}}
+	if d.Note.Parent != "" {
+		g.Parent = unit.Some(d.Note.Parent)
+	}
 	for _, a := range ledger.Accounts() {
 		if d.tells(a) {
 			g.AccountsNS[a.String()] = d.books.NS[a]
@@ -44,18 +47,45 @@ func (d *device) describe() GPU {
 	default:
 		g.WaitUpperBoundNS = unit.None[int64]("every wait has a device clock")
 	}
-	for _, k := range d.ranks {
-		g.Holders = append(g.Holders, fmt.Sprintf("rank %d (pid %d)", k.Number, k.Declaration.PID))
-	}
 	c := d.ladder
 	g.Coverage = quotient(float64(c.covered), float64(d.books.Allocated), "no time was allocated")
 	g.Untrusted = quotient(float64(c.untrusted), float64(c.windows), noWindow)
-	g.HeldRatio = quotient(c.held, c.heldKnown, "no source told who holds this GPU")
+	g.HeldRatio = quotient(float64(c.held), float64(c.heldKnown), d.whyNotHeld())
 	g.ResidentRatio = quotient(c.resident, c.residentKnown, noWindow)
 	g.TensorActiveRatio = quotient(c.tensor, c.tensorKnown, "tensor activity was not read")
-	g.SMActiveRatio = portion(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), noActivity)
+	g.SMActiveRatio = portion(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), d.whyNoActivity())
 	g.SMActiveComputing, g.SMActiveWaiting = d.unmixed.computing, d.unmixed.waiting
+	d.holders(&g)
+	g.Ladder = d.rungs(&g, r.options.HourCost)
+	g.Pipes, g.State, g.Events = d.pipesRow(), d.stateRow(), r.events(d)
 	return g
+}
+
+const noSlice = "it is no MIG slice"
+
+func instance(n unit.Maybe[int64]) unit.Maybe[int] {
+	if v, ok := n.Get(); ok && v >= 0 && v < 1<<16 {
+		return unit.Some(int(v))
+	}
+	return unit.None[int]("no MIG instance was reported")
+}
+
+func (d *device) whyNotHeld() string {
+	if d.holding.hidden > 0 {
+		return "no process is listed on it, and something uses it: whoever holds it cannot be seen from here"
+	}
+	return "no source told who holds this GPU"
+}
+
+// whyNoActivity is why SM activity is not known: the source says so itself, or the windows cannot be trusted.
+func (d *device) whyNoActivity() string {
+	switch c := d.ladder; {
+	case c.windows > 0 && c.untrusted == c.windows:
+		return "the counters contradict themselves in every window"
+	case d.Note.Why != "" && len(d.Note.Why) < 300:
+		return noActivity + ": " + d.Note.Why
+	}
+	return noActivity
 }
 
 // tells reports whether anything could have put time into an account: an empty one of these is not 0, it is not known.
@@ -93,26 +123,28 @@ func (d *device) counters() string {
 type ladder struct {
 	windows, untrusted      int
 	covered                 int64
-	held, heldKnown         float64
+	held, heldKnown         int64
 	resident, residentKnown float64
 	tensor, tensorKnown     float64
 	sm                      *stat.Ratio
 	smCount                 int
+	smKnown                 float64
 }
 
 // show finds out what the counters showed.
-func (d *device) show() {
+func (r *run) show(d *device) {
 	d.ladder, d.unmixed, d.counted = d.climb(), d.unmix(), len(d.Windows)
 	for i := range d.Windows {
 		d.length += float64(d.Windows[i].End - d.Windows[i].Begin)
 	}
-	d.row = d.describe()
+	d.row = r.describe(d)
 }
 
 // climb adds up the windows, each by the part of it that is allocated. Untrusted ones count as untrusted and as nothing else.
 func (d *device) climb() ladder {
 	c := ladder{sm: stat.Batch(max(1, len(d.Windows)/32))}
 	allocated := d.allocated()
+	c.held, c.heldKnown = d.holding.held.within(allocated), d.holding.held.within(allocated)+d.holding.free.within(allocated)
 	for i := range d.Windows {
 		w := &d.Windows[i]
 		ns := float64(allocated.overlap(w.Begin, w.End))
@@ -120,12 +152,6 @@ func (d *device) climb() ladder {
 			continue
 		}
 		c.windows++
-		if w.Known {
-			c.heldKnown += ns
-			if w.Holds {
-				c.held += ns
-			}
-		}
 		if w.Untrusted {
 			c.untrusted++
 			continue
@@ -143,8 +169,10 @@ func (d *device) climb() ladder {
 		if w.SM == w.SM {
 			known = true
 			c.sm.Add(float64(w.SM)*ns, ns)
+			c.smKnown += ns
 			c.smCount++
 		}
+		d.addPipes(w, ns)
 		if known {
 			c.covered += int64(ns)
 		}

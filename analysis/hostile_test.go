@@ -95,6 +95,16 @@ func anyRecord(r *rand.Rand) recording.Record {
 	case recording.KindGPU:
 		return recording.GPU{Flags: flags, Ref: ref, Begin: begin, End: end, SM: share32(r), Resident: share32(r), Tensor: share32(r), DRAM: share32(r),
 			Copy: share32(r), Power: share32(r), SMClock: share32(r), Memory: share32(r)}.Encode()
+	case recording.KindGPUPipes:
+		return recording.GPUPipes{Flags: flags, Ref: ref, Begin: begin, End: end, Engine: share32(r), Occupancy: share32(r), FP32: share32(r), PCIeIn: share32(r),
+			PCIeOut: share32(r), NVLinkIn: share32(r), NVLinkOut: share32(r)}.Encode()
+	case recording.KindGPUState:
+		return recording.GPUState{Ref: ref, Begin: begin, End: end, Power: share32(r), PowerLimit: share32(r), SMClock: share32(r), SMClockMax: share32(r),
+			MemoryUsed: share32(r), MemoryAll: share32(r), Reasons: number(r), Link: r.Uint32(), Resident: share32(r)}.Encode()
+	case recording.KindGPUProcess:
+		return recording.GPUProcess{Ref: ref, Begin: begin, End: end, PID: number(r), Memory: value(r)}.Encode()
+	case recording.KindGPUEvent:
+		return recording.GPUEvent{Ref: ref, T: begin, Code: number(r), Value: value(r)}.Encode()
 	case recording.KindMachine:
 		return recording.Machine{Begin: begin, End: end, Busy: share32(r), Cores: share32(r), Foreign: share32(r), MemoryAvailable: value(r)}.Encode()
 	case recording.KindProcess:
@@ -238,6 +248,12 @@ func impossible(r *Result) string {
 		for name, ratio := range map[string]Ratio{"coverage": g.Coverage, "untrusted": g.Untrusted, "held": g.HeldRatio, "resident": g.ResidentRatio, "tensor": g.TensorActiveRatio} {
 			if v := ratio.Or(0); v < 0 || v > 1 {
 				return fmt.Sprintf("%s ratio is %v", name, v)
+			}
+		}
+		for _, rung := range g.Ladder {
+			hours := float64(g.AllocatedNS) / 3600e9
+			if v := rung.Ratio.Or(0); v < 0 || v > 1 || rung.Coverage.Or(0) < 0 || rung.Coverage.Or(0) > 1 || rung.GPUHours.Or(0) > hours*(1+1e-9) {
+				return fmt.Sprintf("rung %+v of %v hours", rung, hours)
 			}
 		}
 		if e, ok := g.SMActiveRatio.Get(); ok && !(0 <= e.Low && e.Low <= e.Value && e.Value <= e.High && e.High <= 1) {

@@ -215,7 +215,11 @@ func (r *run) cores(k *rank, b *crew) loader.Cores {
 func (k *rank) deviceUse() loader.Device {
 	d := loader.Device{Resident: unit.None[float64](noWindow), SMActive: unit.None[float64](noActivity), SMComputing: unit.None[float64](noActivity),
 		Launches: unit.None[float64]("no source counts launches")}
-	if k.device == nil {
+	switch {
+	case k.device == nil:
+		return d
+	case k.device.shared():
+		d.Resident, d.SMActive, d.SMComputing = unit.None[float64](ofAll), unit.None[float64](ofAll), unit.None[float64](ofAll)
 		return d
 	}
 	var resident, sm mean

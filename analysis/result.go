@@ -42,6 +42,8 @@ type Result struct {
 	NoHelp    []NoHelp              `json:"no_help"`
 	Unpriced  []Unpriced            `json:"unpriced"` // may help; these measurements cannot say how much
 	Plan      []PlanStep            `json:"plan"`
+	Ladder    []Rung                `json:"ladder"`        // of all GPUs together, from allocated down to tensor_active
+	HourCost  Ratio                 `json:"gpu_hour_cost"` // as the reader said; money is in the same currency
 	Model     Model                 `json:"model"`
 	Host      Host                  `json:"host"`
 	Quality   Quality               `json:"quality"`
@@ -156,6 +158,64 @@ type GPU struct {
 	AccountsNS        map[string]int64  `json:"accounts_ns"`         // those that can be told apart; sums exactly to AllocatedNS
 	CollectiveNS      unit.Maybe[int64] `json:"collective_ns"`       // exchanging gradients; part of compute
 	WaitUpperBoundNS  unit.Maybe[int64] `json:"wait_upper_bound_ns"` // host wait, where its exposure is unknown
+
+	Parent     unit.Maybe[string] `json:"parent"`      // UUID of the GPU that a MIG slice is cut from
+	Shared     unit.Maybe[string] `json:"shared"`      // how several holders share it, no, or unknown; counters are of all of them together
+	AssignedBy unit.Maybe[string] `json:"assigned_by"` // who told whom it is assigned to
+	Processes  unit.Maybe[int]    `json:"processes"`   // that had a context at one time, at most
+	Ladder     []Rung             `json:"ladder"`      // from allocated down to tensor_active
+	Pipes      Pipes              `json:"pipes"`
+	State      DeviceState        `json:"state"`
+	Events     []DeviceEvent      `json:"events"` // Xid errors, a GPU that was lost; the first of each kind
+}
+
+// Rung is one number of the ladder from allocated to tensor-active, with what it comes to in hours and money.
+type Rung struct {
+	Name     string                 `json:"name"`      // allocated, held, resident, sm_active or tensor_active
+	Ratio    Ratio                  `json:"ratio"`     // of the allocated time
+	GPUHours Ratio                  `json:"gpu_hours"` // of devices: a MIG slice counts as one
+	Cost     Ratio                  `json:"cost"`      // of those hours, where an hour has a price
+	Grade    unit.Maybe[stat.Grade] `json:"grade"`
+	Coverage Ratio                  `json:"coverage"` // of the allocated time in which it was measured
+	Source   string                 `json:"source"`
+}
+
+// Pipes are further counters over the allocated time. Ratios are 0–1, rates bytes a second as the GPU sees them.
+type Pipes struct {
+	FP32      Ratio `json:"fp32_active_ratio"`
+	DRAM      Ratio `json:"dram_active_ratio"`
+	Occupancy Ratio `json:"occupancy_ratio"`          // resident warps of those that fit
+	PCIeIn    Ratio `json:"pcie_in_bytes_per_second"` // host to device
+	PCIeOut   Ratio `json:"pcie_out_bytes_per_second"`
+	NVLinkIn  Ratio `json:"nvlink_in_bytes_per_second"`
+	NVLinkOut Ratio `json:"nvlink_out_bytes_per_second"`
+}
+
+// DeviceState is what the driver told of the GPU. Clocks, link and what holds them down are of the time in which it worked, for an
+// idle GPU lowers them by itself.
+type DeviceState struct {
+	Power         Ratio           `json:"power_watts"`
+	PowerLimit    Ratio           `json:"power_limit_watts"`
+	WorkPower     Ratio           `json:"power_of_limit"`
+	Clock         Ratio           `json:"sm_clock_hz"`
+	ClockMax      Ratio           `json:"sm_clock_max_hz"`
+	Thermal       Ratio           `json:"thermal_ratio"`     // held down by temperature
+	Hardware      Ratio           `json:"hardware_ratio"`    // held down by the board: slowdown, power brake
+	PowerCap      Ratio           `json:"power_cap_ratio"`   // held down by the power limit
+	MemoryUsed    Ratio           `json:"memory_used_bytes"` // most
+	Memory        Ratio           `json:"memory_bytes"`
+	LinkGen       unit.Maybe[int] `json:"pcie_generation"` // most of the time
+	LinkWidth     unit.Maybe[int] `json:"pcie_lanes"`
+	LinkGenMost   unit.Maybe[int] `json:"pcie_generation_max"`
+	LinkWidthMost unit.Maybe[int] `json:"pcie_lanes_max"`
+}
+
+// DeviceEvent is something that happened to a GPU.
+type DeviceEvent struct {
+	Name    string          `json:"name"` // xid, lost, back or counters-began-anew
+	Xid     unit.Maybe[int] `json:"xid"`
+	Count   int             `json:"count"`
+	Seconds float64         `json:"first_at_seconds"` // since the first observation
 }
 
 // Baseline is the outcome of the cached-data test.

@@ -14,6 +14,7 @@ type Options struct {
 	Version   string        // of the program that writes the result
 	Name      string        // of the job; "" takes the script's name from the command
 	IdleAfter time.Duration // without a sign of life for so long, a held GPU is idle; 0 means a minute
+	HourCost  float64       // of a GPU, in any currency; 0 = not told
 	AtOnce    int           // how many ranks are studied side by side, which is what memory grows with; 0 means 2. It changes no number
 }
 
@@ -61,6 +62,7 @@ type run struct {
 	begin   int64 // of the whole observation, on the common clock
 	end     int64
 	crews   map[uint16]*crew
+	foreign int               // GPUs that were watched and are not the job's, as far as is known
 	warn    []string          // what passes have to say before quality gathers it
 	test    *baseline.Outcome // nil if there was none
 }

@@ -1,5 +1,10 @@
 package analysis
 
+import (
+	"cmp"
+	"slices"
+)
+
 // span is a stretch of a node's monotonic clock, in ns.
 type span struct{ begin, end int64 }
 
@@ -47,6 +52,40 @@ func (s spans) add(begin, end int64) spans {
 func (s spans) overlap(begin, end int64) (ns int64) {
 	for i := s.after(begin); i < len(s) && s[i].begin < end; i++ {
 		ns += min(end, s[i].end) - max(begin, s[i].begin)
+	}
+	return ns
+}
+
+// union orders stretches and makes one of those that touch.
+func union(all []span) (s spans) {
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	for _, x := range all {
+		if n := len(s); n > 0 && x.begin <= s[n-1].end {
+			s[n-1].end = max(s[n-1].end, x.end)
+		} else if x.end > x.begin {
+			s = append(s, x)
+		}
+	}
+	return s
+}
+
+// minus returns what of s lies outside o.
+func (s spans) minus(o spans) (rest spans) {
+	for _, x := range s {
+		begin := x.begin
+		for i := o.after(begin); i < len(o) && o[i].begin < x.end; i++ {
+			rest = rest.add(begin, o[i].begin)
+			begin = max(begin, o[i].end)
+		}
+		rest = rest.add(begin, x.end)
+	}
+	return rest
+}
+
+// within returns how much of s lies in o.
+func (s spans) within(o spans) (ns int64) {
+	for _, x := range s {
+		ns += o.overlap(x.begin, x.end)
 	}
 	return ns
 }

@@ -36,6 +36,9 @@ func (r *run) study() error {
 		reading, err := g.load(s)
 		if err == nil {
 			g.passes(int64(r.options.IdleAfter))
+			if g.device != nil {
+				r.show(g.device) // what its counters showed
+			}
 			r.draw(g)
 		}
 		<-turns[i]
@@ -60,8 +63,8 @@ func (g *group) passes(idleAfter int64) {
 	}
 	if d := g.device; d != nil {
 		d.skew()          // how late its counters run
+		d.hold()          // when some process held it
 		d.book(idleAfter) // where its allocated time went
-		d.show()          // what its counters showed
 	}
 	for _, k := range g.ranks {
 		k.alone(idleAfter) // the steady steps by themselves, where that is not done yet

@@ -34,7 +34,7 @@ const (
 
 // skew finds and undoes the lag of the GPU's counters.
 func (d *device) skew() {
-	if len(d.ranks) != 1 || len(d.Windows) == 0 {
+	if len(d.ranks) != 1 || len(d.Windows) == 0 || d.shared() {
 		return
 	}
 	d.lag = d.late()
@@ -96,6 +96,9 @@ func (d *device) unmix() unmixed {
 	}
 	if len(d.ranks) != 1 {
 		return none("not one process but several, or none, use this GPU")
+	}
+	if d.shared() {
+		return none(ofAll)
 	}
 	k := d.ranks[0]
 	l, ok := k.line(d.Windows, k.waiting(), 0)

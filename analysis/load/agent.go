@@ -44,6 +44,12 @@ func (a *agentFold) take(records []recording.Record) {
 		switch rec.Kind() {
 		case recording.KindGPU:
 			ok = a.gpu(rec)
+		case recording.KindGPUState:
+			ok = a.state(rec)
+		case recording.KindGPUProcess:
+			ok = a.process(rec)
+		case recording.KindGPUEvent:
+			ok = a.event(rec)
 		case recording.KindMachine:
 			v := rec.Machine()
 			ok = a.add(&a.node.Usage.Machine, v.Begin, v.End, v.Busy, v.IOWait, v.Steal, v.Runnable, reading(v.MemoryAvailable), v.Cores, v.Foreign)

@@ -21,7 +21,7 @@ func (n *Node) gpu(note recording.GPUNote) *GPU {
 			return g
 		}
 	}
-	g := &GPU{Node: n, Note: note}
+	g := &GPU{Node: n, Note: note, States: newSeries(stateFields, seriesCap), Links: map[recording.Link]float64{}, PIDs: map[uint32]bool{}}
 	n.GPUs = append(n.GPUs, g)
 	return g
 }
@@ -32,15 +32,21 @@ func (a *agentFold) gpu(rec *recording.Record) bool {
 	if !ok || begin == end {
 		return false
 	}
+	g := a.device(rec)
+	g.Emulated = g.Emulated || rec.Flags()&recording.GPUEmulated != 0
+	g.windows++
+	a.node.seen(begin, end)
+	return true
+}
+
+// device returns the GPU that a record is of.
+func (a *agentFold) device(rec *recording.Record) *GPU {
 	g := a.gpus[rec.Ref()]
 	if g == nil { // its note was lost
 		g = a.node.gpu(recording.GPUNote{GPU: rec.Ref(), Emulated: rec.Flags()&recording.GPUEmulated != 0})
 		a.gpus[rec.Ref()] = g
 	}
-	g.Emulated = g.Emulated || rec.Flags()&recording.GPUEmulated != 0
-	g.windows++
-	a.node.seen(begin, end)
-	return true
+	return g
 }
 
 // feed tells the devices that they are spoken of in this stream.
@@ -58,14 +64,27 @@ func (a *agentFold) feed() {
 // Load reads the counter windows of the device, into memory of the room until Unload. Reading has those that contradict one another;
 // the others' the survey counted.
 func (g *GPU) Load(room *Room) (all Reading, err error) {
-	g.Windows = room.windows(g.windows)
+	g.Uncounted = g.windows == 0
+	g.Windows = room.windows(max(g.windows, g.states*oneIf(g.Uncounted)))
 	for _, f := range g.feeds {
-		if _, err := f.read(func(records []recording.Record) { g.take(records, f.refs) }); err != nil {
+		t := taker{GPU: g, refs: f.refs}
+		if _, err := f.read(t.take); err != nil {
 			return all, err
 		}
 	}
+	for i := range g.Windows {
+		g.Windows[i].check()
+	}
 	g.Windows = disjoint(g.Windows, &all.Bad)
+	g.borrow()
 	return all, nil
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Unload forgets the windows.
@@ -74,38 +93,93 @@ func (g *GPU) Unload(room *Room) {
 	g.Windows = nil
 }
 
-func (g *GPU) take(records []recording.Record, refs []uint16) {
+// taker takes the windows of one stream.
+type taker struct {
+	*GPU
+	refs       []uint16
+	begin, end uint64 // of the last window as recorded, and whose it is
+	ref        uint16
+	open       bool
+}
+
+func (t *taker) take(records []recording.Record) {
 	for i := range records {
 		rec := &records[i]
-		if rec.Kind() != recording.KindGPU || !slices.Contains(refs, rec.Ref()) {
-			continue
+		switch kind := rec.Kind(); {
+		case kind != recording.KindGPU && kind != recording.KindGPUPipes && kind != recording.KindGPUState:
+		case !slices.Contains(t.refs, rec.Ref()):
+		case kind == recording.KindGPU:
+			t.window(rec.GPU())
+		case kind == recording.KindGPUPipes:
+			t.pipes(rec.GPUPipes())
+		case t.Uncounted:
+			t.util(rec.GPUState())
 		}
-		v := rec.GPU()
-		begin, end, ok := span(v.Begin, v.End)
-		if !ok || begin == end {
-			continue
-		}
-		w := Window{Begin: begin, End: end,
-			SM: v.SM, Resident: v.Resident, Tensor: v.Tensor, DRAM: v.DRAM, Copy: v.Copy,
-			Power: amount(v.Power), Clock: amount(v.SMClock), Memory: amount(v.Memory),
-			Emulated: v.Flags&recording.GPUEmulated != 0, Untrusted: v.Flags&recording.GPUUntrusted != 0,
-			Known: v.Flags&recording.GPUHeldKnown != 0, Holds: v.Flags&recording.GPUHeld != 0}
-		w.check()
-		g.Windows = append(g.Windows, w)
 	}
 }
 
-// check marks a window untrusted whose ratios no device can show: a blank that leaked, a MIG slice above 1. A little above 1 is
-// rounding.
-func (w *Window) check() {
-	for _, r := range []*float32{&w.SM, &w.Resident, &w.Tensor, &w.DRAM, &w.Copy} {
-		switch v := *r; {
-		case v != v:
-		case v < 0 || v > 1.02:
-			*r = nan
-			w.Untrusted = true
-		case v > 1:
-			*r = 1
+func (t *taker) window(v recording.GPU) {
+	t.open = false
+	begin, end, ok := span(v.Begin, v.End)
+	if !ok || begin == end {
+		return
+	}
+	t.begin, t.end, t.ref, t.open = v.Begin, v.End, v.Ref, true
+	w := Window{Begin: begin, End: end,
+		SM: v.SM, Resident: v.Resident, Tensor: v.Tensor, DRAM: v.DRAM, Copy: v.Copy,
+		Power: within(v.Power, mostWatts), Clock: within(v.SMClock, mostHertz), Memory: within(v.Memory, mostBytes),
+		FP32: nan, Occupancy: nan, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan, engine: nan,
+		Emulated: v.Flags&recording.GPUEmulated != 0, Untrusted: v.Flags&recording.GPUUntrusted != 0,
+		Known: v.Flags&recording.GPUHeldKnown != 0, Holds: v.Flags&recording.GPUHeld != 0}
+	if t.Note.Parent != "" { // GPU-util is the whole GPU's, or 0 (NVIDIA/DCGM issue 80)
+		w.Resident = nan
+	}
+	t.Windows = append(t.Windows, w)
+}
+
+// pipes adds further counters to the window before them.
+func (t *taker) pipes(v recording.GPUPipes) {
+	if !t.open || v.Begin != t.begin || v.End != t.end || v.Ref != t.ref {
+		return
+	}
+	w := &t.Windows[len(t.Windows)-1]
+	w.FP32, w.Occupancy, w.engine = v.FP32, v.Occupancy, v.Engine
+	w.PCIeIn, w.PCIeOut = within(v.PCIeIn, mostRate), within(v.PCIeOut, mostRate)
+	w.NVLinkIn, w.NVLinkOut = within(v.NVLinkIn, mostRate), within(v.NVLinkOut, mostRate)
+	if w.Resident != w.Resident {
+		w.Resident = w.engine
+	}
+}
+
+// util makes a window of what the driver tells, where nothing counts.
+func (t *taker) util(v recording.GPUState) {
+	begin, end, ok := span(v.Begin, v.End)
+	if !ok || begin == end || begin == 0 || v.Resident != v.Resident || t.Note.Parent != "" {
+		return
+	}
+	t.Windows = append(t.Windows, Window{Begin: begin, End: end, Resident: v.Resident, SM: nan, Tensor: nan, DRAM: nan, Copy: nan,
+		FP32: nan, Occupancy: nan, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan, engine: nan,
+		Power: within(v.Power, mostWatts), Clock: within(v.SMClock, mostHertz), Memory: within(v.MemoryUsed, mostBytes)})
+}
+
+// borrow takes from the driver how long kernels were there, for windows whose source does not tell. Its windows are longer.
+func (g *GPU) borrow() {
+	row := 0
+	for i := range g.Windows {
+		w := &g.Windows[i]
+		if w.Resident == w.Resident || w.Untrusted || g.Note.Parent != "" {
+			continue
+		}
+		middle := w.Begin + (w.End-w.Begin)/2
+		for ; row < g.States.Len(); row++ {
+			begin, end, _, v := g.States.At(row, StateResident)
+			if end < middle {
+				continue
+			}
+			if begin <= middle {
+				w.Resident = v
+			}
+			break
 		}
 	}
 }

@@ -64,23 +64,36 @@ type Node struct {
 	streams []recording.Stream
 }
 
-// GPU is one device of a node.
+// GPU is one device of a node, or a MIG slice of one.
 type GPU struct {
-	Node     *Node
-	Note     recording.GPUNote
-	Emulated bool     // some window of it is
-	Windows  []Window // ordered and disjoint, from Load to Unload
+	Node        *Node
+	Note        recording.GPUNote
+	Emulated    bool                       // some window of it is
+	Uncounted   bool                       // nothing counts it: its windows are what the driver tells of kernels being there
+	Windows     []Window                   // ordered and disjoint, from Load to Unload
+	States      Series                     // fields State…, weights are seconds; read by the survey
+	Links       map[recording.Link]float64 // seconds at work, by PCIe link
+	Looks       []Look                     // who had a context, in order
+	PIDs        map[uint32]bool            // processes that had one
+	Events      []Event                    // in order
+	Allocations []recording.AllocationNote // in order
 
 	feeds   []feed
 	windows int // surveyed
+	states  int // surveyed
+	look    Look
 }
 
 // Window is one counter window; NaN is a counter that was not read.
 type Window struct {
-	Begin, End                        int64
-	SM, Resident, Tensor, DRAM, Copy  float32 // 0–1
-	Power, Clock, Memory              float32 // W, Hz, bytes
-	Emulated, Untrusted, Known, Holds bool    // Known: it is known whether a process Holds the device
+	Begin, End                           int64
+	SM, Resident, Tensor, DRAM, Copy     float32 // 0–1
+	FP32, Occupancy                      float32 // 0–1
+	PCIeIn, PCIeOut, NVLinkIn, NVLinkOut float32 // bytes/s, seen from the GPU
+	Power, Clock, Memory                 float32 // W, Hz, bytes
+	Emulated, Untrusted, Known, Holds    bool    // Known: it is known whether a process Holds the device
+
+	engine float32 // graphics or compute engine active 0–1
 }
 
 // Rank is one training process.

@@ -42,7 +42,7 @@ func (s *Series) open(begin, end int64, weight float64) []float32 {
 }
 
 // missing is a reading that nobody took, as wide as the widest.
-var missing = func() (m [CostFields]float32) {
+var missing = func() (m [max(CostFields, stateFields)]float32) {
 	for i := range m {
 		m[i] = nan
 	}

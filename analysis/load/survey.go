@@ -111,6 +111,7 @@ func (s *survey) finish() {
 		node.name()
 		node.observed()
 		node.clocks()
+		node.settle()
 	}
 	s.joinWorkers()
 	s.job.ranks(s.mains)

@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// What shows that somebody uses a GPU of which no process is listed: a container hides the processes of others, and a context may
+// outlive its process (F78). Without a context the driver keeps a few hundred MiB for itself.
+const (
+	inUse     = 0.02            // kernels resident, or SM activity
+	ownMemory = 1.5 * (1 << 30) // bytes
+)
+
+// holding is when some process had a context on the GPU and when none had; of other times it is not known.
+//
+//	looks     1   1   0   0   1        who has a context is asked every ten seconds
+//	held      [---]            |
+//	free              [---]             nobody at both ends, and no use in between
+//	rank          [----------]          it initialised CUDA, and ended
+type holding struct {
+	held, free spans
+	hidden     int64 // nobody was listed, and somebody used it
+	looked     bool  // processes were listed
+	grade      stat.Grade
+}
+
+// hold finds out when the GPU was held, and tells the windows that do not know.
+func (d *device) hold() {
+	h := holding{looked: len(d.Looks) > 0, grade: stat.GradeB} // one source, or seconds coarse
+	var held, free []span
+	for i := range d.Windows {
+		if w := &d.Windows[i]; w.Known {
+			h.grade = d.grade
+			if s := (span{w.Begin, w.End}); w.Holds {
+				held = append(held, s)
+			} else {
+				free = append(free, s)
+			}
+		}
+	}
+	used := d.used()
+	for i := 1; i < len(d.Looks); i++ {
+		before, now := &d.Looks[i-1], &d.Looks[i]
+		if now.Since == load.Unknown || before.At < now.Since {
+			continue // nobody looked in between
+		}
+		switch s := (span{before.At, now.At}); {
+		case before.Processes > 0 && now.Processes > 0:
+			held = append(held, s)
+		case before.Processes > 0 || now.Processes > 0:
+		case used.overlap(s.begin, s.end) > 0:
+			h.hidden += s.end - s.begin
+		default:
+			free = append(free, s)
+		}
+	}
+	h.held = union(append(held, d.initialised()...))
+	h.free = union(free).minus(h.held)
+	d.holding = h
+	d.tellWindows()
+}
+
+// initialised is when ranks that said to be on this GPU had CUDA initialised.
+func (d *device) initialised() (all []span) {
+	for _, k := range d.ranks {
+		if k.joined != stat.GradeA {
+			continue
+		}
+		for _, m := range k.Marks {
+			if m.Code == recording.MarkCUDA {
+				all = append(all, span{m.Begin, max(k.End, k.Gone)})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// used is when counters or the driver show that somebody uses the GPU.
+func (d *device) used() spans {
+	var all []span
+	for i := range d.Windows {
+		if w := &d.Windows[i]; w.Resident > inUse || w.SM > inUse {
+			all = append(all, span{w.Begin, w.End})
+		}
+	}
+	for i := range d.States.Len() {
+		begin, end, _, memory := d.States.At(i, load.StateMemory)
+		if _, _, _, resident := d.States.At(i, load.StateResident); memory > ownMemory || resident > inUse {
+			all = append(all, span{begin, end})
+		}
+	}
+	return union(all)
+}
+
+func (d *device) tellWindows() {
+	for i := range d.Windows {
+		w := &d.Windows[i]
+		if w.Known {
+			continue
+		}
+		if middle := w.Begin + (w.End-w.Begin)/2; d.holding.held.holds(middle) {
+			w.Known, w.Holds = true, true
+		} else if d.holding.free.holds(middle) {
+			w.Known = true
+		}
+	}
+}

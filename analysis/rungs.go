@@ -1,0 +1,230 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// The rungs of the ladder, from the top.
+const (
+	rungAllocated = "allocated"
+	rungHeld      = "held"
+	rungResident  = "resident"
+	rungSM        = "sm_active"
+	rungTensor    = "tensor_active"
+)
+
+// A number that covers less of the allocated time is worth less, and one that covers less than half says nothing of the rest.
+const (
+	coversWell = 0.9
+	coversHalf = 0.5
+)
+
+// rungs are the numbers of the ladder of one device.
+func (d *device) rungs(g *GPU, hourCost float64) []Rung {
+	c, allocated := &d.ladder, float64(d.books.Allocated)
+	price := priceOf(hourCost, d.Note.Parent != "")
+	all := "no time was allocated"
+	sm := unit.None[float64](g.SMActiveRatio.Why())
+	if e, ok := g.SMActiveRatio.Get(); ok {
+		sm = unit.Some(e.Value)
+	} else if c.smKnown > 0 && c.sm != nil { // too few windows for an interval, and a mean all the same
+		sum, weight := c.sm.Sums()
+		sm = quotient(sum, weight, all)
+	}
+	resident := stat.Worse(d.grade, stat.GradeB) // GPU-util is a mean of the driver, of windows of its own
+	if d.Uncounted {
+		resident = stat.GradeC
+	}
+	held, heldSource := d.holding.grade, "list of processes"
+	if !d.holding.looked {
+		heldSource = "CUDA seen initialised"
+		if held == d.grade {
+			heldSource = d.counters()
+		}
+	}
+	rungs := []Rung{
+		{Name: rungAllocated, Ratio: quotient(allocated, allocated, all), Grade: unit.Some(stat.GradeA), Coverage: quotient(allocated, allocated, all), Source: "time of the run"},
+		{Name: rungHeld, Ratio: g.HeldRatio, Grade: unit.Some(held), Coverage: quotient(float64(c.heldKnown), allocated, all), Source: heldSource},
+		{Name: rungResident, Ratio: g.ResidentRatio, Grade: unit.Some(resident), Coverage: quotient(c.residentKnown, allocated, all), Source: d.counters()},
+		{Name: rungSM, Ratio: sm, Grade: unit.Some(d.grade), Coverage: quotient(c.smKnown, allocated, all), Source: d.counters()},
+		{Name: rungTensor, Ratio: g.TensorActiveRatio, Grade: unit.Some(d.grade), Coverage: quotient(c.tensorKnown, allocated, all), Source: d.counters()},
+	}
+	for i := range rungs {
+		rungs[i].worth(allocated/3600e9, price)
+	}
+	return rungs
+}
+
+func priceOf(hourCost float64, slice bool) Ratio {
+	switch {
+	case !(hourCost > 0):
+		return unit.None[float64]("no price of a GPU-hour was given (--gpu-hour-cost)")
+	case slice:
+		return unit.None[float64]("it is a part of a GPU, and what part of the price is not known")
+	}
+	return unit.Some(hourCost)
+}
+
+// worth says what a rung comes to in hours and money. Measured in less than half of the time, it says nothing of the whole.
+func (r *Rung) worth(hours float64, price Ratio) {
+	ratio, ok := r.Ratio.Get()
+	if !ok {
+		r.Grade, r.GPUHours, r.Cost = unit.None[stat.Grade](r.Ratio.Why()), unit.None[float64](r.Ratio.Why()), unit.None[float64](r.Ratio.Why())
+		return
+	}
+	r.Cost = unit.None[float64](price.Why())
+	switch covered := r.Coverage.Or(0); {
+	case covered < coversHalf:
+		why := fmt.Sprintf("it was measured in %.0f %% of the allocated time", 100*covered)
+		r.Grade, r.GPUHours, r.Cost = unit.Some(stat.GradeC), unit.None[float64](why), unit.None[float64](why)
+		return
+	case covered < coversWell:
+		r.Grade = unit.Some(stat.Worse(r.Grade.Or(stat.GradeC), stat.GradeB))
+	}
+	r.GPUHours = unit.Some(ratio * hours)
+	if p, ok := price.Get(); ok {
+		r.Cost = unit.Some(ratio * hours * p)
+	}
+}
+
+// ladderOf adds up the ladders of the job's devices. What is not known of one is not known of all; its ratio is of those that know it.
+func ladderOf(gpus []GPU) []Rung {
+	out := []Rung{}
+	if len(gpus) == 0 {
+		return out
+	}
+	for i, first := range gpus[0].Ladder {
+		sum := Rung{Name: first.Name, Source: first.Source, Grade: unit.None[stat.Grade](first.Ratio.Why()), GPUHours: unit.Some(0.0), Cost: unit.Some(0.0)}
+		var ratio, coverage mean
+		for _, g := range gpus {
+			r := &g.Ladder[i]
+			if v, ok := r.Ratio.Get(); ok {
+				ratio.add(v*float64(g.AllocatedNS), float64(g.AllocatedNS))
+				sum.Grade = unit.Some(stat.Worse(sum.Grade.Or(stat.GradeA), r.Grade.Or(stat.GradeC)))
+			}
+			coverage.add(r.Coverage.Or(0)*float64(g.AllocatedNS), float64(g.AllocatedNS))
+			sum.GPUHours, sum.Cost = plus(sum.GPUHours, r.GPUHours), plus(sum.Cost, r.Cost)
+			if r.Source != sum.Source {
+				sum.Source = "several sources"
+			}
+		}
+		sum.Ratio, sum.Coverage = ratio.value(first.Ratio.Why()), coverage.value("no time was allocated")
+		out = append(out, sum)
+	}
+	return out
+}
+
+// plus adds what is known; what is not known on either side is not known of the sum.
+func plus(a, b Ratio) Ratio {
+	x, ok := a.Get()
+	if !ok {
+		return a
+	}
+	y, ok := b.Get()
+	if !ok {
+		return b
+	}
+	return unit.Some(x + y)
+}
+
+// holders names who has the device: ranks of the job, and whom a scheduler assigned it to.
+func (d *device) holders(g *GPU) {
+	for _, k := range d.ranks {
+		g.Holders = append(g.Holders, fmt.Sprintf("rank %d (pid %d)", k.Number, k.Declaration.PID))
+	}
+	g.Shared, g.AssignedBy = d.sharing(), unit.None[string](notTold)
+	for _, a := range d.Allocations {
+		for _, h := range a.Holders {
+			if name := holderName(h); name != "" && !slices.Contains(g.Holders, name) && len(g.Holders) < 64 {
+				g.Holders = append(g.Holders, name)
+			}
+		}
+		if a.By != "" {
+			g.AssignedBy = unit.Some(a.By)
+		}
+	}
+	g.Processes = unit.None[int]("no source listed processes")
+	most := 0
+	for _, l := range d.Looks {
+		most = max(most, l.Processes)
+	}
+	if d.holding.looked {
+		g.Processes = unit.Some(most)
+	}
+	if d.holding.hidden > 0 && most == 0 {
+		g.Processes = unit.None[int](d.whyNotHeld())
+	}
+}
+
+const (
+	notShared = "no"
+	notTold   = "nobody told whom it is assigned to"
+)
+
+// sharing says how several holders share the device, at any time.
+func (d *device) sharing() unit.Maybe[string] {
+	told := unit.None[string](notTold)
+	for _, a := range d.Allocations {
+		switch {
+		case a.Shared != "":
+			return unit.Some(a.Shared)
+		case len(a.Holders) > 1:
+			return unit.Some("several holders")
+		case a.By != recording.AllocatedByProcesses:
+			told = unit.Some(notShared)
+		}
+	}
+	return told
+}
+
+// shared reports whether several holders have the device: its counters are of all of them together, and say nothing of one.
+func (d *device) shared() bool { return d.sharing().Or(notShared) != notShared }
+
+const ofAll = "the GPU is shared with other jobs, and its counters are of all of them together"
+
+func holderName(h recording.Holder) string {
+	switch {
+	case h.Pod != "" && h.Namespace != "":
+		return "pod " + h.Namespace + "/" + h.Pod
+	case h.Pod != "":
+		return "pod " + h.Pod
+	case h.Job != "":
+		return "job " + h.Job
+	case len(h.PIDs) > 0:
+		return fmt.Sprintf("pid %d", h.PIDs[0])
+	}
+	return ""
+}
+
+// Fields of device.pipes.
+const (
+	pipeFP32 = iota
+	pipeDRAM
+	pipeOccupancy
+	pipePCIeIn
+	pipePCIeOut
+	pipeNVLinkIn
+	pipeNVLinkOut
+	pipeFields
+)
+
+func (d *device) addPipes(w *load.Window, ns float64) {
+	for i, v := range [pipeFields]float32{w.FP32, w.DRAM, w.Occupancy, w.PCIeIn, w.PCIeOut, w.NVLinkIn, w.NVLinkOut} {
+		if v == v {
+			d.pipes[i].add(float64(v)*ns, ns)
+		}
+	}
+}
+
+func (d *device) pipesRow() Pipes {
+	const why = "no source counted it"
+	p := &d.pipes
+	return Pipes{FP32: p[pipeFP32].value(why), DRAM: p[pipeDRAM].value(why), Occupancy: p[pipeOccupancy].value(why),
+		PCIeIn: p[pipePCIeIn].value(why), PCIeOut: p[pipePCIeOut].value(why), NVLinkIn: p[pipeNVLinkIn].value(why), NVLinkOut: p[pipeNVLinkOut].value(why)}
+}
