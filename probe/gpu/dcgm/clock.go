@@ -1,53 +1,66 @@
 package dcgm
 
 // engineClock ties the host engine's wall clock to our CLOCK_MONOTONIC. Every read of values is a pair: the engine says when
-// it answered, and we know when we asked and when the answer came.
+// it answered, and we know when we asked and when the answer came. The pair of the shortest round trip is used until it is old.
 //
 // The engine's clock is set by NTP like any other. A step shows as a pair that the one before does not explain; samples from
 // around it are placed by whichever pair puts them into the time since the last read, and by none if both or neither do.
 type engineClock struct {
-	now, before pair // before = the clock as it was until it was stepped
-	stepped     bool // before is of use
+	now, before pair  // before = the clock as it was until it was stepped
+	half        int64 // ns, half the round trip of now: how far off it may be
+	latest      int64 // ns, our time of the newest answer
+	stepped     int64 // ns, our time when a step was seen; 0 = before is of no use
 	steps       int
-	residual    int64 // ns, half the round trip of the pair in use: how far off it may be
 }
 
 // pair is one moment on both clocks, in ns.
 type pair struct{ engine, mono int64 }
 
-// tolerated is how far two pairs may disagree before it counts as a step: slewing and round trips stay below.
-const tolerated = 50e6
+const (
+	tolerated = 50e6 // ns by which pairs may disagree beyond their round trips before it counts as a step
+	drift     = 5e-4 // s of error that a second of age adds: NTP slews a clock at most so fast (adjtime(3))
+)
 
 // tick takes the answer of one read: engine time in ns, our time before and after the call.
 func (c *engineClock) tick(engine, asked, answered int64) {
-	p := pair{engine, asked + (answered-asked)/2}
 	half := (answered - asked) / 2
-	if c.now == (pair{}) {
-		c.now, c.residual = p, half
+	p := pair{engine, asked + half}
+	known := c.now != pair{}
+	error := c.half + int64(drift*float64(p.mono-c.now.mono))
+	moved := (p.engine - p.mono) - (c.now.engine - c.now.mono)
+	c.latest = answered
+	switch {
+	case known && abs(moved) > tolerated+half+error:
+		c.before, c.stepped = c.now, p.mono
+		c.steps++
+	case known && half > error:
 		return
 	}
-	moved := (p.engine - p.mono) - (c.now.engine - c.now.mono)
-	if abs(moved) > tolerated+half {
-		c.before, c.stepped = c.now, true
-		c.steps++
-	}
-	c.now, c.residual = p, half
+	c.now, c.half = p, half
 }
 
 // settle forgets the clock before a step, once no sample from then can still come.
 func (c *engineClock) settle(oldest int64) {
-	if c.stepped && c.before.mono < oldest {
-		c.stepped = false
+	if c.stepped < oldest {
+		c.stepped = 0
 	}
 }
 
-// mono returns our time of an engine time in ns. It must lie after since, the end of what was placed before, and not in the future.
+// engine returns the engine's time at a time of ours, in ns; 0 before the first tick.
+func (c *engineClock) engine(mono int64) int64 {
+	if c.now == (pair{}) {
+		return 0
+	}
+	return c.now.engine + mono - c.now.mono
+}
+
+// mono returns our time of an engine time in ns. It must not lie in the future, and around a step after since, the end of what was placed before.
 func (c *engineClock) mono(engine, since int64) (int64, bool) {
 	at := func(p pair) int64 { return p.mono + engine - p.engine }
-	fits := func(t int64) bool { return t > since && t <= c.now.mono+tolerated }
+	fits := func(t int64) bool { return t > since && t <= c.latest+tolerated }
 	now := at(c.now)
-	if !c.stepped {
-		return now, now <= c.now.mono+tolerated
+	if c.stepped == 0 {
+		return now, now <= c.latest+tolerated
 	}
 	before := at(c.before)
 	switch {

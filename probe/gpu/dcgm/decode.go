@@ -3,6 +3,7 @@ package dcgm
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // row is one returned value, freed of its 4 KiB of blob.
@@ -21,50 +22,72 @@ type entity struct {
 	id   uint
 }
 
+// value is what a row says in the unit of its field.
+type value struct {
+	number     float64 // NaN = nothing
+	why        string  // of NaN
+	impossible bool    // what it says cannot be true
+}
+
 // Blanks as dcgm_structs.h defines them; the three values above each say why (not found, not supported, not permitted).
 const (
 	blank32     = 0x7ffffff0
 	blank64     = 0x7ffffffffffffff0
 	blankDouble = 140737488355328.0 // 2^47
+	blankString = "<<<"             // "<<<NULL>>>", "<<<NOT_FOUND>>>" …
 
-	statusNoData      = -14
-	statusNotWatched  = -16
 	blankNotFound     = 1
 	blankNotSupported = 2
 	blankNoPermission = 3
 )
 
-// value returns what the row says in the unit of its field, NaN and the reason if it says nothing. A status of 0 is not enough: the
-// engine returns blanks with it (DCGM 4.6), and 32-bit blanks leak into 64-bit fields.
-func (r row) value() (float64, string) {
-	if r.status != 0 {
-		return math.NaN(), statusText(r.status)
+// value decodes the row. A status of 0 is not enough: the engine returns blanks with it (DCGM 4.6), and 32-bit blanks leak into 64-bit
+// fields.
+func (r row) value() value {
+	switch {
+	case r.status != 0:
+		return nothing(statusText(r.status))
+	case r.us <= 0:
+		return nothing("no sample yet")
+	case r.double:
+		return decodeDouble(math.Float64frombits(r.bits))
 	}
-	if r.us <= 0 {
-		return math.NaN(), "no sample yet"
-	}
-	if r.double {
-		v := math.Float64frombits(r.bits)
-		if v >= blankDouble {
-			return math.NaN(), blankText(int(v - blankDouble))
-		}
-		if math.IsNaN(v) || v < 0 {
-			return math.NaN(), fmt.Sprintf("impossible value %v", v)
-		}
-		return v, ""
-	}
-	switch v := int64(r.bits); {
-	case v >= blank64:
-		return math.NaN(), blankText(int(v - blank64))
-	case v >= blank32 && v <= blank32+blankNoPermission:
-		return math.NaN(), blankText(int(v - blank32))
-	case v < 0:
-		return math.NaN(), fmt.Sprintf("impossible value %d", v)
-	default:
-		return float64(v), ""
-	}
+	return decodeInt(int64(r.bits))
 }
 
+func nothing(why string) value { return value{math.NaN(), why, false} }
+
+func decodeDouble(v float64) value {
+	switch {
+	case v >= blankDouble && !math.IsInf(v, 1):
+		return nothing(blankText(int(v - blankDouble)))
+	case math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
+		return value{math.NaN(), fmt.Sprintf("impossible value %v", v), true}
+	}
+	return value{number: v}
+}
+
+func decodeInt(v int64) value {
+	switch {
+	case v >= blank64:
+		return nothing(blankText(int(v - blank64)))
+	case v >= blank32 && v <= blank32+blankNoPermission:
+		return nothing(blankText(int(v - blank32)))
+	case v < 0:
+		return value{math.NaN(), fmt.Sprintf("impossible value %d", v), true}
+	}
+	return value{number: float64(v)}
+}
+
+// decodeString returns "" for a blank.
+func decodeString(s string) string {
+	if strings.HasPrefix(s, blankString) {
+		return ""
+	}
+	return s
+}
+
+// blankText says what a blank means. A plain one is all that is left of an NVML error on counters of Hopper and newer.
 func blankText(n int) string {
 	switch n {
 	case blankNotFound:
@@ -74,17 +97,19 @@ func blankText(n int) string {
 	case blankNoPermission:
 		return "not permitted to the host engine"
 	}
-	return "blank"
+	return "blank, without a reason: the log of the host engine may have it"
 }
 
 func statusText(status int) string {
 	switch status {
-	case statusNoData:
-		return "no sample yet"
-	case statusNotWatched:
-		return "not watched"
 	case -6:
 		return "not supported by this GPU"
+	case -14:
+		return "none has come yet"
+	case -15:
+		return "stale"
+	case -16:
+		return "not watched"
 	case -17:
 		return "not permitted to the host engine"
 	case -18:

@@ -19,7 +19,8 @@ const Built = true
 // engine is a connection to a host engine; the library has one per process. Its methods block for as long as the library does.
 type engine struct {
 	o      Options
-	serial int // of field groups: their names are shared by all clients of an engine
+	serial int    // of field groups: their names are shared by all clients of an engine
+	at     string // where it is, for people
 	open   bool
 }
 
@@ -29,6 +30,10 @@ var addresses = []string{"localhost:5555", "/tmp/nv-hostengine"}
 // connect reaches the engine. That somebody listens is tried first: the library takes 5 s to say that nobody does.
 func (e *engine) connect() error {
 	var err error
+	if err := complete(); err != nil {
+		return err
+	}
+	e.at = "this process"
 	what := "starting an embedded host engine"
 	if e.o.Embedded {
 		_, err = bind.Init(bind.Embedded)
@@ -37,6 +42,7 @@ func (e *engine) connect() error {
 		if address, err = listening(e.o.Address); err != nil {
 			return err
 		}
+		e.at = address
 		what = "connecting to the host engine at " + address
 		path, isPath := strings.CutPrefix(address, "unix://")
 		if isPath || strings.HasPrefix(address, "/") {
@@ -95,24 +101,28 @@ func (e *engine) disconnect() {
 	}
 }
 
-// gpus lists what the engine has: its GPUs, or of a GPU in MIG mode the compute instances.
-func (e *engine) gpus() ([]found, error) {
+// gpus lists what the engine has: its GPUs, or of a GPU in MIG mode the compute instances. unknown names those that it cannot tell apart.
+func (e *engine) gpus() (all []found, unknown, err error) {
 	ids, err := bind.GetSupportedDevices()
 	if err != nil {
-		return nil, fmt.Errorf("listing GPUs: %w", err)
+		return nil, nil, fmt.Errorf("listing GPUs: %w", err)
 	}
 	if len(ids) == 0 { // an engine without a driver starts, and sees nothing
-		return nil, errors.New("the host engine runs and sees no GPU: is the NVIDIA driver loaded where it runs?")
+		return nil, nil, errors.New("the host engine runs and sees no GPU: is the NVIDIA driver loaded where it runs?")
 	}
 	slices, err := e.slices()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []found
+	var whys []error
 	for _, id := range ids {
 		whole, err := identify(id)
+		if errors.Is(explain(err), errLost) {
+			return nil, nil, err
+		}
 		if err != nil {
-			return nil, err
+			whys = append(whys, err)
+			continue
 		}
 		if cut := slices[id]; len(cut) > 0 {
 			for _, s := range cut {
@@ -123,7 +133,10 @@ func (e *engine) gpus() ([]found, error) {
 		}
 		all = append(all, whole)
 	}
-	return all, nil
+	if len(all) == 0 {
+		return nil, nil, errors.Join(whys...)
+	}
+	return all, errors.Join(whys...), nil
 }
 
 // found is one entity to be counted.
@@ -144,17 +157,17 @@ func identify(gpu uint) (found, error) {
 		return f, fmt.Errorf("identifying GPU %d: %w", gpu, err)
 	}
 	for _, v := range values {
-		if v.Status != 0 || v.StringValue == nil || strings.HasPrefix(*v.StringValue, "<<<") {
+		if v.Status != 0 || v.StringValue == nil {
 			continue
 		}
-		if v.FieldID == fieldUUID {
-			f.uuid = *v.StringValue
+		if text := decodeString(*v.StringValue); v.FieldID == fieldUUID {
+			f.uuid = text
 		} else {
-			f.name = *v.StringValue
+			f.name = text
 		}
 	}
 	if f.uuid == "" {
-		return f, fmt.Errorf("identifying GPU %d: the host engine does not tell its UUID", gpu)
+		return f, fmt.Errorf("identifying GPU %d: the host engine does not tell its UUID; the driver may have lost the GPU", gpu)
 	}
 	return f, nil
 }
@@ -233,8 +246,12 @@ func (e *engine) group(entities []entity) (bind.GroupHandle, error) {
 
 // start watches the fields of all these entities, which are of one model. How many samples the engine keeps is said in time and in
 // number: by time alone some versions kept too few (slurm-job-exporter 30, 32).
-func (e *engine) start(group bind.GroupHandle, fields bind.FieldHandle, interval time.Duration) error {
+func (e *engine) start(of []entity, fields bind.FieldHandle, interval time.Duration) error {
 	const keepSeconds, keepSamples = 60, 60
+	group, err := e.group(of)
+	if err != nil {
+		return err
+	}
 	return bind.WatchFieldsWithGroupEx(fields, group, interval.Microseconds(), keepSeconds, keepSamples)
 }
 

@@ -23,8 +23,10 @@ type Source struct {
 	guard   guard
 	clock   engineClock
 	devices []*counted
+	unknown error                     // GPUs of which the engine does not say which they are
 	known   map[gpu.Identity]*counted // every GPU ever seen, as it was seen last: it keeps its number
-	device  bind.FieldHandle          // the field group of what is not profiling
+	opened  int64                     // ns, when counting began: what was counted before is not ours
+	reach   int64                     // ns
 
 	down    error // why there is no connection; nil = there is one
 	retry   uint64
@@ -36,12 +38,12 @@ type counted struct {
 	found
 	gpu.Device
 	group   bind.GroupHandle
-	prof    bind.FieldHandle
-	fields  []uint16 // of prof
-	plain   bool     // the fields beside profiling are watched, too
+	prof    feed // the profiling metrics
+	plain   feed // the fields beside them, if they are watched
 	windows *assembler
-	since   int64 // engine µs up to which everything was read
-	why     string
+	why     string // why the newest sample of SM activity has no value
+	counted int64  // ns, the poll that last had SM activity …
+	doubt   string // … and why its newest is not to be trusted
 }
 
 // Open connects to the engine and watches every GPU it has. It fails where no engine runs; a GPU that cannot be counted is listed
@@ -52,7 +54,8 @@ func Open(_ context.Context, o Options) (*Source, error) {
 	if o.Interval < Shortest {
 		return nil, fmt.Errorf("opening DCGM: a window of %v is shorter than %v, the least that DCGM measures rightly", o.Interval, Shortest)
 	}
-	s := &Source{options: o, engine: engine{o: o}, guard: guard{patience: o.Patience}, known: map[gpu.Identity]*counted{}}
+	s := &Source{options: o, engine: engine{o: o}, guard: guard{patience: o.Patience}, known: map[gpu.Identity]*counted{},
+		opened: int64(clock.Mono()), reach: reach(o.Interval)}
 	err, _ := s.guard.do(s.begin)
 	if err != nil {
 		return nil, fmt.Errorf("opening DCGM: %w", err)
@@ -63,14 +66,19 @@ func Open(_ context.Context, o Options) (*Source, error) {
 // begin connects and sets up all that is asked of the engine. It runs under the guard.
 func (s *Source) begin() error {
 	if err := s.engine.connect(); err != nil {
-		return err
+		return explain(err)
 	}
-	all, err := s.engine.gpus()
+	all, unknown, err := s.engine.gpus()
 	if err == nil {
+		s.unknown = unknown
 		err = s.watch(all)
 	}
-	if err != nil {
-		s.engine.disconnect()
+	if err == nil {
+		return nil
+	}
+	s.engine.disconnect()
+	if err = explain(err); errors.Is(err, errLost) {
+		return fmt.Errorf("what listens at %s does not answer as a host engine does, or it is ending: %w", s.engine.at, err)
 	}
 	return err
 }
@@ -78,13 +86,13 @@ func (s *Source) begin() error {
 // Name returns "dcgm".
 func (s *Source) Name() string { return Name }
 
-// Devices returns the GPUs as they were found at the last connection.
+// Devices returns the GPUs as they were found at the last connection. The error names those that could not be told apart.
 func (s *Source) Devices(context.Context) ([]gpu.Device, error) {
 	devices := make([]gpu.Device, len(s.devices))
 	for i, d := range s.devices {
 		devices[i] = d.Device
 	}
-	return devices, nil
+	return devices, s.unknown
 }
 
 // Sample reads one GPU after the other: what a poll returns at once stays small, and each row is over 4 KiB.
@@ -98,6 +106,7 @@ func (s *Source) Sample(ctx context.Context, until uint64) (gpu.Batch, error) {
 			return b, ctx.Err()
 		}
 		if d.Missing != "" {
+			b.Failures = append(b.Failures, gpu.Failure{Ref: d.Ref, Why: d.Missing})
 			continue
 		}
 		if err := s.sample(d, until, &b); err != nil {
@@ -105,98 +114,6 @@ func (s *Source) Sample(ctx context.Context, until uint64) (gpu.Batch, error) {
 		}
 	}
 	return b, nil
-}
-
-// sample reads one GPU. The error means that the engine as a whole is in trouble.
-func (s *Source) sample(d *counted, until uint64, b *gpu.Batch) error {
-	err := s.read(d, d.prof, b)
-	if err == nil && d.plain {
-		err = s.read(d, s.device, b)
-	}
-	if err != nil && s.inTrouble(err, until) {
-		return s.down
-	}
-	if err != nil {
-		b.Failures = append(b.Failures, gpu.Failure{Ref: d.Ref, Why: err.Error()})
-		return nil
-	}
-	windows, pipes := d.windows.close(d.Ref, int64(until))
-	for i := range windows {
-		if why := gpu.Contradiction(windows[i], pipesOf(pipes, windows[i])); why != "" {
-			windows[i].Flags |= recording.GPUUntrusted
-			b.Rejected++
-			d.why = why
-		}
-	}
-	if len(windows) == 0 && d.why != "" {
-		b.Failures = append(b.Failures, gpu.Failure{Ref: d.Ref, Why: d.why})
-	}
-	b.Windows, b.Pipes = append(b.Windows, windows...), append(b.Pipes, pipes...)
-	return nil
-}
-
-func pipesOf(pipes []recording.GPUPipes, w recording.GPU) *recording.GPUPipes {
-	for i := range pipes {
-		if pipes[i].End == w.End {
-			return &pipes[i]
-		}
-	}
-	return nil
-}
-
-// read takes the rows of one field group of one GPU. They overlap with those read before: a sample that the profiling module
-// delivers late lies before what the engine calls the next time.
-func (s *Source) read(d *counted, fields bind.FieldHandle, b *gpu.Batch) error {
-	var rows []row
-	var engineNow int64
-	since := d.since - d.windows.overlap/1000
-	asked := int64(clock.Mono())
-	err, recovered := s.guard.do(func() (err error) {
-		rows, engineNow, err = s.engine.read(d.group, fields, since)
-		return err
-	})
-	answered := int64(clock.Mono())
-	if recovered {
-		return errLost
-	}
-	if err != nil {
-		return err
-	}
-	s.clock.tick(engineNow*1000, asked, answered)
-	s.clock.settle(answered - d.windows.overlap)
-	d.since = engineNow
-	s.take(d, rows, b)
-	return nil
-}
-
-// take hands rows to the assembler. Rows without a value say why; of SM activity that is the device's reason.
-func (s *Source) take(d *counted, rows []row, b *gpu.Batch) {
-	for _, r := range rows {
-		v, why := r.value()
-		if r.us <= 0 {
-			if r.field == fieldSM {
-				d.why = "no sample of SM activity: " + why
-			}
-			continue
-		}
-		if d.windows.has(r.field, r.us) {
-			continue
-		}
-		t, ok := s.clock.mono(r.us*1000, d.windows.emitted)
-		if !ok {
-			b.Rejected++
-			continue
-		}
-		if why != "" {
-			if r.field == fieldSM {
-				d.why = "SM activity: " + why
-			}
-			b.Rejected++
-		} else if r.field == fieldSM {
-			d.why = ""
-		}
-		d.windows.add(r.field, r.us, sample{t, v})
-	}
 }
 
 // inTrouble notes that the engine hangs or is gone, and when to try again.
@@ -215,16 +132,18 @@ func (s *Source) reconnect(now uint64, b *gpu.Batch) bool {
 	if now < s.retry {
 		return false
 	}
-	err, recovered := s.guard.do(func() error {
+	anew := func() error {
 		s.engine.disconnect()
 		return s.begin()
-	})
-	if recovered || err != nil {
+	}
+	err, recovered := s.guard.do(anew)
+	if recovered {
+		err, _ = s.guard.do(anew)
+	}
+	if err != nil {
 		s.backoff = min(2*s.backoff, 30*time.Second)
 		s.retry = now + uint64(s.backoff)
-		if err != nil {
-			s.down = err
-		}
+		s.down = err
 		return false
 	}
 	s.down, s.backoff = nil, 0

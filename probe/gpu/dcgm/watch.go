@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	bind "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
@@ -17,11 +16,11 @@ import (
 // watch asks the engine for the counters of all these GPUs: one group per model and set of metrics, as an engine refuses or
 // blanks a mixed one, and profiling apart from the rest, as one field that fails takes its whole group along.
 func (s *Source) watch(all []found) error {
-	s.devices = make([]*counted, len(all))
+	s.devices = nil
 	batches := map[string][]*counted{}
-	for i, f := range all {
+	for _, f := range all {
 		d := s.describe(f)
-		s.devices[i] = d
+		s.devices = append(s.devices, d)
 		groups, err := s.engine.metricGroups(f.gpu)
 		if errors.Is(err, errLost) {
 			return err
@@ -30,28 +29,44 @@ func (s *Source) watch(all []found) error {
 			d.Missing = err.Error()
 			continue
 		}
-		if d.fields = pick(groups); d.fields == nil {
+		if d.prof.fields = pick(groups); d.prof.fields == nil {
 			d.Missing = "DCGM does not count SM activity on this GPU"
 			continue
 		}
-		key := f.name + fmt.Sprint(f.kind, d.fields)
+		key := f.name + fmt.Sprint(f.kind, d.prof.fields)
 		batches[key] = append(batches[key], d)
 	}
 	if err := s.watchProfiling(batches); err != nil {
 		return err
 	}
-	return s.watchDevices()
+	if err := s.watchDevices(); err != nil {
+		return err
+	}
+	s.listGone()
+	return nil
 }
 
-// describe makes the entry of a GPU. One seen before keeps its number, and the end of what was told of it: records of before and after
-// a lost connection are of the same GPU.
+// listGone keeps GPUs on the list that the engine had before and has no more.
+func (s *Source) listGone() {
+	for _, d := range s.known {
+		if !slices.Contains(s.devices, d) {
+			d.Missing = "the host engine does not list this GPU any more"
+			s.devices = append(s.devices, d)
+		}
+	}
+}
+
+// describe makes the entry of a GPU. One seen before keeps its number and what is known of its samples: records of before and after a
+// lost connection are of the same GPU, and no moment of it is told twice.
 func (s *Source) describe(f found) *counted {
 	identity := gpu.Identity{UUID: f.uuid, Parent: f.parent, GI: f.gi, CI: f.ci}
 	d := &counted{found: f, windows: newAssembler(int64(s.options.Interval)),
 		Device: gpu.Device{Identity: identity, Ref: uint16(len(s.known)), Name: f.name, Source: Name, Grade: gpu.GradeA, Interval: uint64(s.options.Interval),
 			Index: unit.Some(int64(f.gpu))}}
+	begin := s.engineTime(s.opened) - d.windows.overlap()/1000
+	d.prof.next, d.plain.next = begin, begin
 	if before := s.known[identity]; before != nil {
-		d.Ref, d.windows.emitted = before.Ref, before.windows.emitted
+		d.Ref, d.windows, d.prof.next, d.plain.next = before.Ref, before.windows, before.prof.next, before.plain.next
 	}
 	s.known[identity] = d
 	return d
@@ -61,32 +76,41 @@ func (s *Source) describe(f found) *counted {
 func (s *Source) watchProfiling(batches map[string][]*counted) error {
 	for _, devices := range batches {
 		err := s.watchTogether(devices)
+		if err != nil && len(devices) > 1 && !errors.Is(err, errLost) { // one GPU that cannot be counted takes its group along
+			err = s.watchApart(devices)
+		} else if err != nil {
+			devices[0].Missing = err.Error()
+		}
 		if errors.Is(err, errLost) {
 			return err
 		}
-		for _, d := range devices {
-			if err != nil {
-				d.Missing = err.Error()
-			}
+	}
+	return nil
+}
+
+func (s *Source) watchApart(devices []*counted) error {
+	for _, d := range devices {
+		err := s.watchTogether([]*counted{d})
+		if errors.Is(err, errLost) {
+			return err
+		}
+		if err != nil {
+			d.Missing = err.Error()
 		}
 	}
 	return nil
 }
 
 func (s *Source) watchTogether(devices []*counted) error {
-	fields, err := s.engine.fieldGroup(devices[0].fields)
+	fields, err := s.engine.fieldGroup(devices[0].prof.fields)
 	if err != nil {
 		return explain(err)
 	}
-	group, err := s.engine.group(entities(devices))
-	if err != nil {
-		return explain(err)
-	}
-	if err := s.engine.start(group, fields, s.options.Interval); err != nil {
+	if err := s.engine.start(entities(devices), fields, s.options.Interval); err != nil {
 		return explain(err)
 	}
 	for _, d := range devices {
-		d.prof = fields
+		d.prof.handle, d.prof.watched = fields, true
 		if d.group, err = s.engine.group([]entity{d.entity}); err != nil { // it is read alone
 			return explain(err)
 		}
@@ -109,26 +133,14 @@ func (s *Source) watchDevices() error {
 		return nil
 	}
 	fields, err := s.engine.fieldGroup(device)
-	if err != nil {
-		return onlyLost(explain(err))
+	if err == nil {
+		err = s.engine.start(entities(whole), fields, s.options.Interval)
 	}
-	group, err := s.engine.group(entities(whole))
-	if err != nil {
-		return onlyLost(explain(err))
-	}
-	if err := s.engine.start(group, fields, max(s.options.Interval, Shortest)); err != nil {
-		return onlyLost(explain(err))
-	}
-	s.device = fields
-	for _, d := range whole {
-		d.plain = true
-	}
-	return nil
-}
-
-func onlyLost(err error) error {
-	if errors.Is(err, errLost) || strings.Contains(err.Error(), "connection") {
+	if err = explain(err); errors.Is(err, errLost) {
 		return err
+	}
+	for _, d := range whole {
+		d.plain.handle, d.plain.fields, d.plain.watched = fields, device, err == nil
 	}
 	return nil
 }

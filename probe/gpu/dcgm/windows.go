@@ -13,17 +13,18 @@ import (
 // is what the samples show, not what was asked for: a watch is shared, and the shortest wish of any client counts. Other fields
 // belong to the window in which their sample lies. A sample may come late, out of order and more than once: each time stamp
 // of a field counts once, and a window is closed only when what is still under way has had its time.
+//
+// The first sample makes no window, as nothing says since when it counts.
 type assembler struct {
-	asked   int64 // ns, the interval we asked for
-	overlap int64 // ns that are read anew at each poll: a sample may come so late and still be seen
-	settle  int64 // ns after which a window is closed
+	asked  int64 // ns, the interval we asked for
+	settle int64 // ns that a window is kept open for samples out of order: one that comes later is lost
 
-	samples map[uint16]map[int64]sample // by field and time stamp of the engine; those younger than overlap
+	samples map[uint16]map[int64]sample // by field and time stamp of the engine
 	emitted int64                       // end of the newest window closed
+	newest  int64                       // the newest sample of SM activity
 	gaps    [9]int64                    // ns between the newest samples of SM activity, a ring
 	gapped  int
-
-	late uint64 // samples that came after their window was closed
+	slow    int // gaps in a row that were as long as what we asked for
 }
 
 // sample is one value and its time on our clock.
@@ -33,8 +34,11 @@ type sample struct {
 }
 
 func newAssembler(asked int64) *assembler {
-	return &assembler{asked: asked, overlap: max(3*asked, 2e9), settle: max(2*asked, 250e6), samples: map[uint16]map[int64]sample{}}
+	return &assembler{asked: asked, settle: max(3*asked, 500e6), samples: map[uint16]map[int64]sample{}}
 }
+
+// overlap is how far before what was seen a read begins anew: what settles may still come there.
+func (a *assembler) overlap() int64 { return a.settle + a.asked }
 
 // has reports whether the sample of this time stamp (the engine's, µs) was taken before.
 func (a *assembler) has(field uint16, us int64) bool {
@@ -42,37 +46,40 @@ func (a *assembler) has(field uint16, us int64) bool {
 	return ok
 }
 
-// add takes one sample. One whose window was closed without it is counted, and makes no window.
-func (a *assembler) add(field uint16, us int64, s sample) {
+// add takes one sample. It reports whether the sample still counts: one of SM activity does not, once later windows were closed without it.
+func (a *assembler) add(field uint16, us int64, s sample) bool {
 	if a.samples[field] == nil {
 		a.samples[field] = map[int64]sample{}
 	}
 	a.samples[field][us] = s
-	if field == fieldSM && s.t <= a.emitted {
-		a.late++
+	if field != fieldSM {
+		return true
 	}
+	a.newest = max(a.newest, s.t)
+	return s.t > a.emitted
 }
 
-// close returns the windows that ended before now less the time to settle, oldest first, and forgets what no read can bring again.
+// patience is how long a window waits at most for what is newer than it (ns).
+const patience = 5e9
+
+// close returns the windows that have settled, oldest first: all samples may be late, but not one much later than the next.
 func (a *assembler) close(ref uint16, now int64) (windows []recording.GPU, pipes []recording.GPUPipes) {
+	settled := max(min(a.newest, now)-a.settle, now-a.settle-patience)
 	times := a.times()
 	for i, t := range times {
-		if t <= a.emitted || t > now-a.settle {
+		if t <= a.emitted || t > settled {
 			continue
 		}
-		if i == 0 { // what it is the mean of is known only after the next
-			a.emitted = t
-			continue
-		}
-		length := a.length(t - times[i-1])
-		w, p := a.window(ref, t-length, t)
-		windows = append(windows, w)
-		if p.known() {
-			pipes = append(pipes, p.GPUPipes)
+		if i > 0 {
+			length := a.length(t - times[i-1])
+			w, p := a.window(ref, t-length, t)
+			windows = append(windows, w)
+			if p.known() {
+				pipes = append(pipes, p.GPUPipes)
+			}
 		}
 		a.emitted = t
 	}
-	a.forget(now - a.overlap)
 	return windows, pipes
 }
 
@@ -87,12 +94,20 @@ func (a *assembler) times() []int64 {
 }
 
 // length returns how long a window is whose sample comes gap after the one before: the gap, unless samples are missing in
-// between. Then it is the usual gap.
+// between. Then it is the usual gap. Gaps of what we asked for, one after the other, are no loss: who wished for a shorter interval is gone.
 func (a *assembler) length(gap int64) int64 {
+	const sure = 3
 	usual := a.usual()
 	if gap > usual*3/2 {
+		if abs(gap-a.asked) > a.asked/8 {
+			a.slow = 0
+		} else if a.slow++; a.slow >= sure {
+			a.gapped, a.slow = 0, 0
+			return gap
+		}
 		return usual
 	}
+	a.slow = 0
 	a.gaps[a.gapped%len(a.gaps)] = gap
 	a.gapped++
 	return gap
@@ -135,11 +150,12 @@ func (a *assembler) window(ref uint16, begin, end int64) (recording.GPU, further
 	return w, p
 }
 
-// near returns the sample of a field that belongs to a window, NaN if it has none: the nearest to its end, not older than it is long.
+// near returns the sample of a field that belongs to a window, NaN if it has none: the nearest to its end, not further off than half
+// the window; what another loop of the engine stamps may be a window off.
 func (a *assembler) near(field uint16, begin, end int64) float64 {
 	best, distance := math.NaN(), (end-begin)/2
-	if field == fieldUtil || field == fieldPower || field == fieldSMClock || field == fieldUsed {
-		distance = end - begin // stamped by another loop of the engine
+	if slices.Contains(device, field) {
+		distance = end - begin
 	}
 	for _, s := range a.samples[field] {
 		if d := abs(s.t - end); d <= distance {
@@ -149,12 +165,17 @@ func (a *assembler) near(field uint16, begin, end int64) float64 {
 	return best
 }
 
-// forget drops samples older than what a read returns again, but keeps the newest that was used: the next window begins there.
-func (a *assembler) forget(oldest int64) {
-	for field, of := range a.samples {
-		for us, s := range of {
-			if s.t < oldest && (field != fieldSM || s.t < a.emitted) {
-				delete(of, us)
+// forget drops the samples of some fields that no read brings again (stamped before us, the engine's time) and no window needs: those to
+// come begin where the newest closed one ended. What is older than oldest (our time) goes in any case, but for that end.
+func (a *assembler) forget(fields []uint16, us, oldest int64) {
+	for _, field := range fields {
+		of := a.samples[field]
+		for stamp, s := range of {
+			if field == fieldSM && s.t == a.emitted {
+				continue
+			}
+			if s.t < oldest || stamp < us && s.t < a.emitted-a.asked {
+				delete(of, stamp)
 			}
 		}
 	}
