@@ -1,0 +1,129 @@
+package alloc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// processes ties the processes that have a context on a GPU to the jobs they belong to, by their control groups.
+type processes struct {
+	proc  string
+	alive func(pid int) bool
+	told  bool            // something was said before
+	was   map[int]process // seen before, by pid
+}
+
+// process is one of which it was found out whose it is.
+type process struct {
+	start  string // field 22 of /proc/PID/stat: a pid alone may be another process by now
+	holder recording.Holder
+	server bool // NVIDIA's MPS server, through which others use the GPU
+}
+
+func (p *processes) by() string { return recording.AllocatedByProcesses }
+
+// initialPIDs is the machine's own PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h), in which the driver counts.
+const initialPIDs = "pid:[4026531836]"
+
+// look finds out whose the processes are that sources have seen. What is told of one stands until it has ended: a source lists
+// those there are, and says nothing of a GPU that has none.
+func (p *processes) look(_ context.Context, v View) (claims, error) {
+	if len(v.Running) == 0 && !p.told {
+		return nil, nil
+	}
+	if space, err := os.Readlink(filepath.Join(p.proc, "self/ns/pid")); err != nil || space != initialPIDs {
+		return nil, errors.New("finding out whose the processes on a GPU are: datawait runs in a PID namespace of its own, and the driver counts in the machine's (hostPID: true in a pod)")
+	}
+	p.told = true
+	all, now := claims{}, map[int]process{}
+	for uuid, pids := range v.Running {
+		all.free(uuid)
+		p.gpu(all, uuid, pids, now)
+	}
+	p.was = now
+	return all, nil
+}
+
+// gpu says who has one GPU.
+func (p *processes) gpu(all claims, uuid string, pids []int, now map[int]process) {
+	holders := map[string]recording.Holder{} // by job
+	shared := ""
+	for _, pid := range pids[:min(len(pids), maxHolders*4)] {
+		one, ok := p.find(pid)
+		if !ok && !p.alive(pid) {
+			continue
+		}
+		if ok {
+			now[pid] = one
+		}
+		if one.server {
+			shared = recording.SharedMPS
+			continue
+		}
+		key := one.holder.Job + "\x00" + one.holder.PodUID
+		h := holders[key]
+		h.Job, h.PodUID = one.holder.Job, one.holder.PodUID
+		if len(h.PIDs) < maxPIDs {
+			h.PIDs = append(h.PIDs, pid)
+		}
+		holders[key] = h
+	}
+	for _, h := range holders {
+		slices.Sort(h.PIDs)
+		all.add(uuid, h, shared)
+	}
+	if shared != "" && all[uuid] != nil {
+		all[uuid].shared = shared
+	}
+}
+
+// runs reports whether there is a process of that pid: also one of another user that /proc hides (proc(5), hidepid).
+func runs(pid int) bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
+// find returns what is known of a process that runs.
+func (p *processes) find(pid int) (process, bool) {
+	start, name, err := p.stat(pid)
+	if err != nil {
+		return process{}, false
+	}
+	if before, ok := p.was[pid]; ok && before.start == start {
+		return before, true
+	}
+	group, err := readSmall(filepath.Join(p.proc, strconv.Itoa(pid), "cgroup"))
+	if err != nil {
+		return process{}, false
+	}
+	one := process{start: start, holder: holderOf(group), server: strings.HasPrefix("nvidia-cuda-mps-server", name) && len(name) >= 15}
+	again, _, err := p.stat(pid)
+	return one, err == nil && again == start
+}
+
+// stat reads the start and the name of a process (proc_pid_stat(5)). The name stands in brackets, is cut to 15 bytes, and may hold
+// anything, brackets too.
+func (p *processes) stat(pid int) (start, name string, err error) {
+	b, err := readSmall(filepath.Join(p.proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return "", "", err
+	}
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return "", "", fmt.Errorf("reading the state of process %d: no name in it", pid)
+	}
+	fields := strings.Fields(string(b[end+1:]))
+	const startField = 22 - 3 // the third field is the first behind the name
+	if len(fields) <= startField {
+		return "", "", fmt.Errorf("reading the state of process %d: %d fields", pid, len(fields))
+	}
+	return fields[startField], string(b[open+1 : end]), nil
+}
