@@ -76,7 +76,7 @@ func TestEachGPUIsReadWhereItIsReadBest(t *testing.T) {
 			t.Errorf("device %d is %+v, want %+v", i, d, want)
 		}
 	}
-	if n := devices[2].Note(); n.Why != "not Hopper" || n.GPU != 2 {
+	if n := devices[2].Note(); n.Why != "serve: no socket; nvml: not Hopper" || n.GPU != 2 {
 		t.Errorf("note %+v", n)
 	}
 	b, err := c.Sample(ctx, 9)

@@ -126,7 +126,10 @@ type Device struct {
 // Note returns the device as a recording keeps it.
 func (d Device) Note() recording.GPUNote {
 	why := d.Why
-	if d.Missing != "" {
+	switch {
+	case d.Missing != "" && why != "":
+		why += "; " + d.Source + ": " + d.Missing
+	case d.Missing != "":
 		why = d.Missing
 	}
 	note := recording.GPUNote{GPU: d.Ref, UUID: d.UUID, Name: d.Name, Source: d.Source, Emulated: d.Emulated, Grade: string(d.Grade), Why: why, Parent: d.Parent,

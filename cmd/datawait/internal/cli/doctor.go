@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/doctor"
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
+	"github.com/datawait/datawait/cmd/datawait/internal/tty"
+)
+
+const doctorLong = `doctor says what can be measured on this machine, from which source and at which grade, and the one command or
+setting that raises it. It rehearses: a job of some seconds runs under datawait record, and what its recording holds and
+lacks is told. It trains nothing, touches no job that runs, and needs no root.`
+
+const doctorExample = `  datawait doctor
+  datawait doctor --python venv/bin/python            the interpreter that trains
+  datawait doctor --gpu dcgm=10.0.0.7:5555            one source alone
+  datawait doctor --format json | jq '.findings[] | select(.state != "good")'`
+
+func newDoctor(s Streams) *cobra.Command {
+	var gpu, format string
+	o := doctor.Options{Version: Version}
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Say what can be measured here, and what would raise it",
+		Long:    doctorLong,
+		Example: doctorExample,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.GPU, err = gpusource.Parse(gpu); err != nil {
+				return usage("--gpu takes "+gpusource.Help, "--gpu: %w", err)
+			}
+			if format != "terminal" && format != "json" {
+				return usage("--format takes terminal or json", "--format: %q is not a format of doctor", format)
+			}
+			o.Tell = func(what string) { fmt.Fprintln(s.Err, "datawait: "+what) }
+			found, err := doctor.Examine(cmd.Context(), o)
+			if err != nil {
+				return failed(err, statusFailed)
+			}
+			return showFindings(s, found, format)
+		},
+	}
+	cmd.Flags().StringVar(&o.Python, "python", "", "`interpreter` to rehearse with (default: the first that has PyTorch)")
+	cmd.Flags().StringVar(&gpu, "gpu", gpusource.Auto, "GPU `source`: "+gpusource.Help)
+	cmd.Flags().StringVar(&format, "format", "terminal", "`form`: terminal or json")
+	return cmd
+}
+
+func showFindings(s Streams, found doctor.Document, format string) error {
+	if format == "json" {
+		text, err := json.MarshalIndent(found, "", "  ")
+		if err == nil {
+			_, err = fmt.Fprintln(s.Out, string(text))
+		}
+		return err
+	}
+	return found.Write(s.Out, doctor.Layout{Color: tty.Color(s.Out), Width: tty.Width(s.Out)})
+}

@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+func find(t *testing.T, all []Finding, id string) Finding {
+	t.Helper()
+	for _, f := range all {
+		if f.ID == id {
+			return f
+		}
+	}
+	t.Fatalf("no finding %s in %+v", id, all)
+	return Finding{}
+}
+
+func TestAHookThatIsKeptOutIsMissingWithItsReason(t *testing.T) {
+	p := python{path: "/opt/python3", version: "3.11.2", torch: "2.6.0"}
+	s := seen{job: recording.JobNote{KeptOut: []recording.KeptOut{{Why: recording.KeptOutNoPath}, {Why: recording.KeptOutNoPath}}}}
+	f := find(t, lookAtJob(p, s), "hook")
+	if f.State != Missing || f.Grade != "" || strings.Count(f.Says, "launcher drops") != 1 || !strings.Contains(f.Raise, "PYTHONPATH") {
+		t.Errorf("%+v", f)
+	}
+	s = seen{job: recording.JobNote{Refused: []string{"spool /x is on NFS"}}}
+	if f := find(t, lookAtJob(p, s), "hook"); !strings.Contains(f.Says, "on NFS") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAHookThatSeesNoWorkerIsLimited(t *testing.T) {
+	s := seen{fetches: 30}
+	if f := find(t, lookAtJob(python{torch: "2.6.0"}, s), "hook"); f.State != Limited {
+		t.Errorf("%+v", f)
+	}
+	if f := find(t, lookAtJob(python{}, s), "hook"); f.State != Good {
+		t.Errorf("without PyTorch there is no worker to see: %+v", f)
+	}
+}
+
+func TestAQueueThatWasNotReadIsNeverGood(t *testing.T) {
+	for torch, want := range map[string]State{"": Missing, "2.6.0": Limited} {
+		if f := find(t, lookAtJob(python{torch: torch}, seen{}), "run-queue"); f.State != want {
+			t.Errorf("PyTorch %q: %+v", torch, f)
+		}
+	}
+}
+
+// Every gap that a host note names becomes a finding; what explains a known number is none.
+func TestGapsOfTheMachineAreFindings(t *testing.T) {
+	s := seen{usable: 4, host: recording.HostNote{Why: map[string]string{"usable": "least of …", "pressure": "no file", "received bytes": "no netlink"}},
+		sources: map[string]string{"host/disks": "no sysfs", "gpu": "not the machine's"}}
+	all := lookAtMachine(s)
+	if len(all) != 4 || all[0].State != Good || all[1].Raise != "boot with psi=1" || !strings.HasPrefix(all[2].Raise, "modprobe tcp_diag") || all[3].State != Missing {
+		t.Errorf("%+v", all)
+	}
+	s.usable = float32(math.NaN())
+	if all := lookAtMachine(s); all[0].State != Limited || !strings.Contains(all[0].Says, "least of") {
+		t.Errorf("%+v", all[0])
+	}
+}
+
+func TestBindingAtTheStartIsLimited(t *testing.T) {
+	for _, c := range []struct {
+		variable string
+		now      bool
+		want     State
+	}{{"", false, Good}, {"1", false, Limited}, {"", true, Limited}} {
+		if f := binding(c.variable, c.now); f.State != c.want || (c.want == Limited) != (f.Raise != "") {
+			t.Errorf("%+v: %+v", c, f)
+		}
+	}
+}
+
+// The linker is asked for both kinds, so what is read of the file is what it was told.
+func TestAnExecutableTellsWhenItBinds(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "a.c")
+	if err := os.WriteFile(source, []byte("int main(void){return 0;}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]bool{"-Wl,-z,now": true, "-Wl,-z,lazy": false} {
+		path := filepath.Join(dir, "a"+strings.TrimPrefix(flag, "-Wl,-z,"))
+		if out, err := exec.Command("gcc", flag, "-o", path, source).CombinedOutput(); err != nil {
+			t.Fatalf("gcc, which the stand-in libraries need too: %v\n%s", err, out)
+		}
+		if boundNow(path) != want {
+			t.Errorf("%s: bound at the start: %v", flag, !want)
+		}
+	}
+}
+
+func TestNoLineIsWiderThanAsked(t *testing.T) {
+	d := Document{Machine: "m", Platform: "p", Findings: []Finding{{ID: "gpu", Subject: GPUs, State: Limited, Grade: "C",
+		Says: strings.Repeat("word ", 60), Raise: strings.Repeat("do it ", 30)}}}
+	var b strings.Builder
+	if err := d.Write(&b, Layout{Width: 60}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 60 && strings.Contains(line, "word") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Error("colour was not asked for")
+	}
+}
