@@ -36,8 +36,8 @@ func (p *processes) by() string { return recording.AllocatedByProcesses }
 // initialPIDs is the machine's own PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h), in which the driver counts.
 const initialPIDs = "pid:[4026531836]"
 
-// look finds out whose the processes are that sources have seen. What is told of one stands until it has ended: a source lists
-// those there are, and says nothing of a GPU that has none.
+// look finds out whose the processes are that sources have seen, as long as they run. It never calls a GPU free: whoever lists no
+// process may not be allowed to see it.
 func (p *processes) look(_ context.Context, v View) (claims, error) {
 	if len(v.Running) == 0 && !p.told {
 		return nil, nil
@@ -48,7 +48,6 @@ func (p *processes) look(_ context.Context, v View) (claims, error) {
 	p.told = true
 	all, now := claims{}, map[int]process{}
 	for uuid, pids := range v.Running {
-		all.free(uuid)
 		p.gpu(all, uuid, pids, now)
 	}
 	p.was = now
@@ -60,6 +59,9 @@ func (p *processes) gpu(all claims, uuid string, pids []int, now map[int]process
 	holders := map[string]recording.Holder{} // by job
 	shared := ""
 	for _, pid := range pids[:min(len(pids), maxHolders*4)] {
+		if pid <= 0 { // somebody looked, and listed none
+			continue
+		}
 		one, ok := p.find(pid)
 		if !ok && !p.alive(pid) {
 			continue

@@ -93,16 +93,23 @@ func TestProcessesAreTiedToTheirJobs(t *testing.T) {
 	}
 }
 
-func TestAGPUIsLeftWhenItsProcessesHaveEnded(t *testing.T) {
+func TestOfAGPUWhoseProcessesHaveEndedNothingIsSaid(t *testing.T) {
 	c := newCrowd(t, initialPIDs)
 	c.run(11, "python", 100, job5)
 	p, v := c.teller(), View{Running: map[string][]int{gpuA: {11}}}
 	first, _ := p.look(context.Background(), v)
 	c.end(11)
-	second, _ := p.look(context.Background(), v)
+	second, err := p.look(context.Background(), v)
 	c.run(11, "bash", 900, job6)
-	if jobs(first) != "5 -" || jobs(second) != "free -" {
-		t.Errorf("%s, then %s", jobs(first), jobs(second))
+	if jobs(first) != "5 -" || second == nil || len(second) != 0 || err != nil {
+		t.Errorf("%s, then %v %v", jobs(first), second, err)
+	}
+}
+
+func TestAnEmptyListOfProcessesCallsNoGPUFree(t *testing.T) {
+	got, err := newCrowd(t, initialPIDs).teller().look(context.Background(), View{Running: map[string][]int{gpuA: {0}}})
+	if got == nil || len(got) != 0 || err != nil {
+		t.Errorf("%v %v", got, err)
 	}
 }
 

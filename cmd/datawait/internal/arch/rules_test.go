@@ -36,7 +36,7 @@ var rules = []rule{
 	{packages: "probe/spool", may: probing, foreign: system},
 	{packages: "probe/host", may: probing, foreign: system},
 	{packages: "probe/sampler", may: probing, foreign: system},
-	{packages: "probe/alloc", may: probing, foreign: []string{"google.golang.org/grpc/...", "k8s.io/kubelet/..."}},
+	{packages: "probe/alloc", may: probing, foreign: append([]string{"google.golang.org/grpc/...", "k8s.io/kubelet/..."}, system...)},
 	{packages: "probe/promapi", may: probing, foreign: []string{"github.com/prometheus/..."}},
 	{packages: "probe/gpu", may: probing},
 	{packages: "probe/gpu/child", may: append([]string{"probe/gpu/..."}, probing...), foreign: system},
