@@ -15,10 +15,13 @@ HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 def own(error: BaseException) -> None:
     """Raises the error again unless it is the hook's; for whoever catches one to go on without what failed."""
     try:
-        raised_by_hook = not foreign(error)
-    except Exception:
-        return
-    if not raised_by_hook:
+        passes = foreign(error)
+    except Exception as another:  # a handler may raise here as well
+        try:
+            passes, error = foreign(another), another
+        except Exception:
+            return
+    if passes:
         raise error
 
 

@@ -22,7 +22,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from . import fetch as fetching
 from . import layout
 from .stacklevel import transparent
-from .stream import IN_STEP, core, failed, now, ring_for
+from .stream import IN_STEP, complain, core, failed, now, ring_for
 
 MARK = "_datawait_step"
 MOST_RECORDED = 16  # optimizers whose steps are recorded even where they do not count; one per parameter is too much
@@ -48,6 +48,10 @@ def patch(module: Any) -> None:
         if original is not None and not getattr(original, MARK, False):
             setattr(base, name, _after(original))
             break
+        if original is not None:
+            break
+    else:
+        complain(IN_STEP, "patching an optimizer", AttributeError("PyTorch hooks none: steps are unseen"))
     for made in _subclasses(base):
         if getattr(made.__dict__.get("step"), "hooked", False):
             wrap(made)

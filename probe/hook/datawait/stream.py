@@ -263,8 +263,8 @@ def failed(reason: int, where: str, error: BaseException) -> None:
         except Exception:  # what is pending cannot be written: without it the mark can
             ring.pending.clear()
             ring.mark(layout.DISABLED, now, now, reason)
-    except Exception:
-        pass
+    except Exception as another:
+        own(another)
 
 
 def complain(reason: int, where: str, error: BaseException) -> None:
@@ -285,8 +285,8 @@ def _count(reason: int, where: str, error: BaseException) -> None:
                 core.untold.append((reason, where, _describe(error)))
             else:
                 _note_error(ring, reason, where, _describe(error))
-    except Exception:
-        pass
+    except Exception as another:
+        own(another)
 
 
 def _note_error(ring: Ring, reason: int, where: str, text: str) -> None:
@@ -330,8 +330,8 @@ def refuse(error: BaseException) -> None:
     core.off = True
     try:
         _beside("refused: " + (str(error) if isinstance(error, OSError) else _describe(error)))
-    except Exception:
-        pass
+    except Exception as another:
+        own(another)
 
 
 def _beside(line: str) -> None:

@@ -19,7 +19,7 @@ from .foreign import own
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
-from .stream import IN_ITERATOR, core, failed, now, ring_for, trains
+from .stream import IN_ITERATOR, complain, core, failed, now, ring_for, trains
 
 MARK = "_datawait_patched"  # attribute of a function that is ours
 
@@ -56,6 +56,8 @@ def _patch_multiprocessing(cls: Any) -> None:
         cls.__init__ = _observed_start(cls.__init__)
     if "_reset" in vars(cls) and not getattr(cls._reset, MARK, False):
         cls._reset = _observed_reset(cls._reset)
+    elif not hasattr(cls, "_reset"):
+        complain(IN_ITERATOR, "patching a loader", AttributeError("no _reset: later epochs of kept workers are unseen"))
 
 
 def _marked(wrapper: Any) -> Any:
@@ -106,16 +108,16 @@ def _observed_start(original: Callable[..., None]) -> Callable[..., None]:
 
 def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
-    def _reset(self: Any, loader: Any, first_iter: bool = False, *args: Any, **kwargs: Any) -> None:
+    def _reset(self: Any, *args: Any, **kwargs: Any) -> None:
         track = self._datawait
-        if first_iter or core.off or track is None:
-            return original(self, loader, first_iter, *args, **kwargs)
+        if core.off or track is None or track.starting:
+            return original(self, *args, **kwargs)
         begin = now(IN_ITERATOR, "iterator reset")
-        original(self, loader, first_iter, *args, **kwargs)
+        original(self, *args, **kwargs)
         try:
             track.restart()
             track.index = _index(self)
-            track.length = _length(self, loader)
+            track.length = _length(self, args[0] if args else kwargs.get("loader"))
             track.announce(begin, core.clock(), layout.RESET)
         except Exception as error:
             failed(IN_ITERATOR, "iterator reset", error)
@@ -143,7 +145,7 @@ class TorchTrack(Track):
         super().__init__(loader)
         self.begin = begin
         self.end = begin
-        self.starting = starting
+        self.starting = starting  # its multiprocessing iterator is not complete yet
         self.workers = 0
         self.prefetch = UNKNOWN32
         self.pids: Any = ()
@@ -153,10 +155,11 @@ class TorchTrack(Track):
     def made(self, it: Any) -> None:
         """The iterator is complete: writes ITERATOR and, where there are workers, one WORKER each."""
         self.end = core.clock()
+        self.starting = False
         if self.workers:
-            self.prefetch = int(getattr(it, "_prefetch_factor", None) or UNKNOWN32)
+            self.prefetch = _count(getattr(it, "_prefetch_factor", None))
         self.pids = tuple(w.pid for w in getattr(it, "_workers", ()))
-        self.ready = _ready(it)
+        self.ready = _ready(it) if self.workers else None
         self.index = _index(it)
         self.announce(self.begin, self.end, 0)
 
@@ -205,7 +208,7 @@ def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
         return it._datawait
     started = it._datawait_begin
     track = TorchTrack(known, begin if started is None else started, started is not None)
-    track.workers = int(getattr(it, "_num_workers", 0) or 0)
+    track.workers = _count(getattr(it, "_num_workers", getattr(loader, "num_workers", None)))
     track.builds = track.workers == 0
     track.pin_memory = bool(getattr(it, "_pin_memory", False))
     if not track.workers:
@@ -218,41 +221,31 @@ def _track(it: Any, loader: Any, begin: int) -> Optional[TorchTrack]:
 def _length(it: Any, loader: Any) -> Optional[int]:
     """Batches the iterator will yield. ``len(loader)`` is not called: on an iterable dataset it has side effects
     (torch then warns when more batches come than it said)."""
-    try:
-        if getattr(it, "_dataset_kind", 0) == 1:  # _DatasetKind.Iterable
-            return None
-        return len(it._index_sampler) if samplers.measurable(it._index_sampler) else None
-    except Exception as error:
-        own(error)
-        return None
+    return None if _iterable(loader) else _length_of(getattr(it, "_index_sampler", None))
 
 
 def _ready(it: Any) -> Optional[Callable[[Any], int]]:
     """Batches built and waiting: received out of order, in the result queue, and already pinned."""
-    if not getattr(it, "_num_workers", 0):
-        return None
     try:
         queue = it._worker_result_queue
         free: Callable[[], int] = queue._sem._semlock._get_value  # Queue.qsize() without its two method calls
         size = queue._maxsize
-        size - free()
-        pinned = getattr(it._data_queue, "queue", None) if it._data_queue is not queue else ()
-        if pinned is None:
-            return None
+        pinned: Any = getattr(it._data_queue, "queue", None) if it._data_queue is not queue else ()
+
+        def ready(it: Any) -> int:
+            count = len(it._task_info) - it._tasks_outstanding + size - free() + len(pinned)
+            return count if count > 0 else 0
+
+        ready(it)  # with another PyTorch than was known it fails now or not at all
     except Exception as error:
         own(error)
         return None
-
-    def ready(it: Any) -> int:
-        count = len(it._task_info) - it._tasks_outstanding + size - free() + len(pinned)
-        return count if count > 0 else 0
-
     return ready
 
 
 def _index(it: Any) -> Optional[Callable[[Any], int]]:
     """Index under which the worker built the batch just delivered, to join FETCH and BATCH."""
-    if not getattr(it, "_num_workers", 0) or not hasattr(it, "_rcvd_idx"):
+    if not hasattr(it, "_rcvd_idx") or not hasattr(it, "_task_info"):
         return None
 
     if getattr(it, "_in_order", True):
@@ -278,8 +271,7 @@ def describe(loader: Any) -> Dict[str, Any]:
     """The `loader` note: classes and arguments, read and never called."""
     dataset = getattr(loader, "dataset", None)
     sampler = getattr(loader, "sampler", None)
-    kind = getattr(loader, "_dataset_kind", 0)
-    iterable = kind == 1
+    iterable = _iterable(loader)
     context = getattr(loader, "multiprocessing_context", None)
     method = None
     try:
@@ -291,14 +283,10 @@ def describe(loader: Any) -> Dict[str, Any]:
         batch_size = _integer(samplers.attributes(getattr(loader, "batch_sampler", None)).get("batch_size"))
     length = dataset_length = None
     if not iterable:
-        try:
-            indexes = loader._index_sampler
-            if samplers.measurable(indexes):
-                length = len(indexes)
-                if samplers.measures(indexes, dataset):
-                    dataset_length = len(dataset)  # type: ignore[arg-type]
-        except Exception as error:
-            own(error)
+        indexes = getattr(loader, "_index_sampler", None)
+        length = _length_of(indexes)
+        if length is not None and samplers.measures(indexes, dataset):
+            dataset_length = _length_of_dataset(dataset)
     return {
         "kind": "torch",
         "dataset": _class(dataset),
@@ -319,6 +307,35 @@ def describe(loader: Any) -> Dict[str, Any]:
         "iterable": iterable,
         "name": type(loader).__name__ if type(loader).__name__ != "DataLoader" else None,
     }
+
+
+def _length_of(indexes: Any) -> Optional[int]:
+    try:
+        return len(indexes) if samplers.measurable(indexes) else None
+    except Exception as error:
+        own(error)
+        return None
+
+
+def _length_of_dataset(dataset: Any) -> Optional[int]:
+    try:
+        return len(dataset)
+    except Exception as error:
+        own(error)
+        return None
+
+
+def _iterable(loader: Any) -> bool:
+    """As PyTorch decides it, and as it told where that has its old name: 1 is _DatasetKind.Iterable."""
+    kind = _integer(getattr(loader, "_dataset_kind", None))
+    if kind is not None:
+        return kind == 1
+    return issubclass(type(getattr(loader, "dataset", None)), sys.modules["torch.utils.data"].IterableDataset)
+
+
+def _count(value: Any) -> int:
+    known = _integer(value)
+    return UNKNOWN32 if known is None or not 0 <= known < UNKNOWN32 else known
 
 
 def _integer(value: Any) -> Optional[int]:

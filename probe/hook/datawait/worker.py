@@ -19,16 +19,20 @@ from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
 from .ring import Ring, totals_slot
 from .stacklevel import transparent
-from .stream import IN_ITERATOR, IN_WORKER, configure, core, failed, finish, now, ring_for
+from .stream import IN_ITERATOR, IN_WORKER, complain, configure, core, failed, finish, now, ring_for
 
 NAME = "_worker_loop"
+CONTROL = "torch.utils.data._utils.worker"  # where PyTorch's messages between worker and iterator are at home
+ERRORS = "torch._utils"  # and where ExceptionWrapper is
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def patch(module: Any) -> None:
     """Replaces the module's ``_worker_loop``, which iterators look up when they start a worker."""
-    original = getattr(module, NAME)
-    if not isinstance(original, WorkerLoop):
+    original = getattr(module, NAME, None)
+    if original is None:
+        complain(IN_WORKER, "patching " + module.__name__, AttributeError("no %s: workers are unseen" % NAME))
+    elif not isinstance(original, WorkerLoop):
         setattr(module, NAME, WorkerLoop(original, module.__name__))
 
 
@@ -56,13 +60,13 @@ class WorkerLoop:
             _end()
 
     def watch(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]]:
-        """The same arguments with proxies in them; None when the hook is off or does not know the loop."""
+        """The same arguments with proxies in them; None when the hook is off."""
         if core.off:
             return None
         bound = inspect.signature(self.original).bind(*args, **kwargs)
         values = bound.arguments
         if "index_queue" not in values or "data_queue" not in values:
-            return None
+            raise TypeError("a worker loop with other arguments than are known")
         core.role = "worker"
         ring = ring_for("worker")
         if ring is None:
@@ -164,11 +168,11 @@ class Batches:
         if type(message) is not tuple or len(message) != 2:
             return False
         if not isinstance(message[0], int):
-            if type(message[0]).__name__ == "_ResumeIteration":  # a persistent worker acknowledges a new epoch
+            if type(message[0]).__module__ == CONTROL:  # _ResumeIteration: a persistent worker begins a new epoch
                 self.resumes += 1
             return False
         payload = message[1][0] if self.stateful else message[1]
-        if message[0] != self.index or type(payload).__name__ == "_IterableDatasetStopIteration":
+        if message[0] != self.index or type(payload).__module__ == CONTROL:  # _IterableDatasetStopIteration
             return False
         self.end = end
         self.measured = None
@@ -182,7 +186,7 @@ class Batches:
         """The batch is in the result queue: writes its records."""
         ring = self.ring
         payload = message[1][0] if self.stateful else message[1]
-        failed_there = type(payload).__name__ == "ExceptionWrapper"
+        failed_there = type(payload).__module__ == ERRORS
         fields = (self.received, self.begin, self.end, sent, self.index, self.resumes, self.samples, self.worker)
         ring.pending.append((BATCH, RAISED if failed_there else 0, UNKNOWN16, *fields))
         if self.measured is not None:

@@ -17,21 +17,15 @@ MS = 1_000_000
 
 
 class ResumeIteration:
-    pass
-
-
-ResumeIteration.__name__ = "_ResumeIteration"
+    __module__ = worker.CONTROL
 
 
 class ExceptionWrapper:
-    pass
+    __module__ = worker.ERRORS
 
 
 class IterableEnd:
-    pass
-
-
-IterableEnd.__name__ = "_IterableDatasetStopIteration"
+    __module__ = worker.CONTROL
 
 
 class Queue:
