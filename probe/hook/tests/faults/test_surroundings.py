@@ -1,0 +1,106 @@
+"""Hostile surroundings, on real PyTorch: training ends as it would without the hook, and the spool tells of it where
+there is anything to tell. What happens in each stands in surroundings.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+from conftest import HOOK
+from surroundings import NEED, SURROUNDINGS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OFF = 2
+OPEN = 1
+
+
+@pytest.fixture(scope="module")
+def ran(torch_python):
+    folder = tempfile.mkdtemp(prefix="datawait-faults-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    os.chmod(folder, 0o755)  # some become another user
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
+    environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
+    try:
+        done = subprocess.run(
+            [torch_python, os.path.join(HERE, "surroundings.py"), HOOK, folder],
+            env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=600,
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert done.returncode == 0
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_training_ends_as_it_would_without_the_hook(ran, name):
+    assert ran[name]["differences"] == []
+    assert name == "ring_is_replaced" or ran[name]["wrong"] == []
+
+
+LEFT = ("left_by_os_exit", "left_by_sys_exit", "left_by_an_exception")
+
+
+@pytest.mark.parametrize("name", [name for name in SURROUNDINGS if name not in LEFT])
+def test_the_bare_run_is_one_to_compare_with(ran, name):
+    status, result, _, stderr = ran[name]["bare"]
+    assert status == 0 and result is not None and stderr == ""
+    assert False not in (result if isinstance(result, list) else [])
+
+
+# Surroundings in which something fails, and what is told of it.
+TOLD = {
+    "spool_opens_to_everybody": "can be written by others",
+    "files_may_not_grow": "may have only 100000 bytes",
+    "near_the_recursion_limit": "RecursionError",
+    "the_clock_goes_back": "out of range",
+    "the_clock_jumps": "out of range",
+}
+
+
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_what_fails_is_told_and_nothing_else(ran, name):
+    errors = " ".join(ran[name]["errors"])
+    assert TOLD[name] in errors if name in TOLD else errors == ""
+
+
+def main_ring(ran, name):
+    (ring,) = [ring for ring in ran[name]["rings"] if ring["producer"] == "main"]
+    return ring
+
+
+@pytest.mark.parametrize(
+    "name, fetches",
+    [
+        ("spool_becomes_read_only", 18), ("files_may_grow_a_little", 18), ("umask_takes_all", 18), ("traced", 18),
+        ("profiled", 18), ("collected_all_the_time", 18), ("every_file_is_closed_and_others_opened", 154),
+        ("standard_files_are_closed", 24), ("no_descriptor_left", 22), ("a_storm_of_signals", 160),
+        ("the_working_folder_is_gone", 4), ("forks_while_a_sample_is_built", 20),
+    ],
+)  # fmt: skip
+def test_it_is_observed_all_the_same(ran, name, fetches):
+    assert main_ring(ran, name)["fetches"] == fetches and main_ring(ran, name)["hook"] != OFF
+
+
+def test_a_ring_may_be_as_large_as_a_file_may_grow(ran):
+    assert [ring["capacity"] for ring in ran["files_may_grow_a_little"]["rings"]] == [8192] * 3
+
+
+def test_the_hook_needs_few_frames(ran):
+    """So near the recursion limit it may fail itself, and turn itself off; training goes on."""
+    fetched = ran["near_the_recursion_limit"]["outcome"][1][0]
+    assert len(fetched) == 119 - NEED and all(fetched)
+
+
+def test_a_clock_that_stands_still_makes_no_time(ran):
+    ring = main_ring(ran, "the_clock_stands_still")
+    assert ring["longest"] == ring["shortest"] == 0 and ring["fetches"] == 18 and not any(ring["wait"])
+
+
+def test_what_leaves_at_once_is_not_said_to_have_ended(ran):
+    """What was put off is lost with it; no more than was fetched is counted."""
+    ring = main_ring(ran, "left_by_os_exit")
+    assert ring["state"] == OPEN and 0 < ring["fetches"] <= 6
