@@ -26,6 +26,7 @@ type agent struct {
 	test    *conductor // nil when this run is only observed
 	pythons *pythons
 	gpu     *gpuWatch
+	holders holders
 	said    map[string]bool // sentences told once
 
 	heldTold   int    // children held before a save that the recording knows

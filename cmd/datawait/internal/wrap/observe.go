@@ -189,6 +189,9 @@ func (a *agent) warnings(counts spool.Counts) (w []string) {
 	if why := a.gpu.warning(); why != "" {
 		w = append(w, why)
 	}
+	if why := a.holders.warning(&a.tap.gpus); why != "" {
+		w = append(w, why)
+	}
 	if counts.Bad > 0 {
 		w = append(w, fmt.Sprintf("%d rings could not be read: %v", counts.Bad, counts.LastBad))
 	}

@@ -30,6 +30,8 @@ func (a *agent) sample(ctx context.Context) {
 	s.Watch("agent", false, ownUsage)
 	s.Add(sampler.Probe{Name: "spool", Every: drainEvery, Run: a.drain, Hurries: a.drainer.Filling})
 	s.Add(sampler.Probe{Name: "gpu", Every: gpuEvery, Run: a.watchGPU})
+	a.watchHolders(ctx)
+	s.Add(sampler.Probe{Name: "holders", Every: flushEvery, Run: a.findHolders})
 	machine := host.New(a.own, host.Options{Job: a.jobProcesses, Self: os.Getpid(), Tick: hostEvery})
 	for _, part := range machine.Parts() {
 		s.Add(sampler.Probe{Name: part.Name, Every: part.Every, Run: part.Run})

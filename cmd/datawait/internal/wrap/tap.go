@@ -18,11 +18,12 @@ type tap struct {
 	loaders   map[loaderKey]recording.Iterator
 	guarded   map[recording.StreamID]bool // training processes in which the cached-data test began, and the save-guard is armed
 	processes []host.Known                // of the job, with a ring
-	forgetAt  int                         // how many of them make it worth looking for ended ones
-	sm        float64                     // activity in the newest window, negative = not known
-	memory    uint64                      // bytes available, unknown = all bits set
-	limit     uint64                      // bytes the job may use, unknown or none = all bits set
-	err       error                       // the first error of the recording
+	gpus      gpusSeen
+	forgetAt  int     // how many of them make it worth looking for ended ones
+	sm        float64 // activity in the newest window, negative = not known
+	memory    uint64  // bytes available, unknown = all bits set
+	limit     uint64  // bytes the job may use, unknown or none = all bits set
+	err       error   // the first error of the recording
 }
 
 type loaderKey struct {
@@ -31,7 +32,7 @@ type loaderKey struct {
 }
 
 func newTap(s recording.Sink) *tap {
-	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, guarded: map[recording.StreamID]bool{}, sm: -1,
+	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, guarded: map[recording.StreamID]bool{}, gpus: newGPUsSeen(), sm: -1,
 		memory: recording.Unknown64, limit: recording.Unknown64}
 }
 
@@ -52,6 +53,8 @@ func (t *tap) Records(id recording.StreamID, records []recording.Record) error {
 			if sm := float64(r.GPU().SM); !math.IsNaN(sm) {
 				t.sm = sm
 			}
+		case recording.KindGPUProcess:
+			t.gpus.process(id, r.GPUProcess())
 		case recording.KindMachine:
 			t.memory = r.Machine().MemoryAvailable
 		case recording.KindLimits:
@@ -75,6 +78,7 @@ func (t *tap) Declare(d recording.Declaration) (recording.StreamID, error) {
 
 // Note passes a note on.
 func (t *tap) Note(id recording.StreamID, note json.RawMessage) error {
+	t.gpus.note(id, note)
 	return t.keep(t.Sink.Note(id, note))
 }
 
