@@ -44,7 +44,7 @@ var rules = []rule{
 	{packages: "probe/gpu/scrape", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/prometheus/..."}},
 	{packages: "probe/gpu/served", may: append([]string{"probe/gpu"}, probing...), foreign: system},
 	{packages: "probe/gpu/standin", may: append([]string{"probe/gpu"}, probing...)},
-	{packages: "probe/gpu/dcgm", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/NVIDIA/go-dcgm/..."}},
+	{packages: "probe/gpu/dcgm", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/NVIDIA/go-dcgm/...", "github.com/NVIDIA/go-nvml/pkg/dl"}},
 	{packages: "probe/gpu/nvml", may: append([]string{"probe/gpu"}, probing...), foreign: []string{"github.com/NVIDIA/go-nvml/..."}},
 
 	{packages: "analysis/...", may: append([]string{"analysis/..."}, leaves...), std: pure},
@@ -60,6 +60,7 @@ var rules = []rule{
 
 // nvidia are the bindings that only two packages may touch: their libraries crash, hang and leak.
 var nvidia = map[string]string{
-	"github.com/NVIDIA/go-dcgm/...": "probe/gpu/dcgm",
-	"github.com/NVIDIA/go-nvml/...": "probe/gpu/nvml",
+	"github.com/NVIDIA/go-dcgm/...":          "probe/gpu/dcgm",
+	"github.com/NVIDIA/go-nvml/pkg/nvml/...": "probe/gpu/nvml",
+	"github.com/NVIDIA/go-nvml/pkg/dl":       "probe/gpu/dcgm", // looks up what a library has before the binding calls it
 }
