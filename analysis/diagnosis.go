@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/datawait/datawait/analysis/fixes"
@@ -24,8 +25,24 @@ func (r *run) diagnosis() {
 	out.Model = model.Summary()
 	out.Verdicts, out.Dropped = found.Verdicts, found.Dropped
 	out.Fixes, out.NoHelp, out.Unpriced, out.Plan = ranking.Fixes, ranking.NoHelp, ranking.Unpriced, ranking.Plan
+	r.release()
 	if out.Model.Reason == "" {
 		out.Model.Reason = ranking.Reason
+	}
+}
+
+// release names the change that follows from GPUs that do nothing. It makes no step faster, so it has no place in the ranking.
+func (r *run) release() {
+	i := slices.IndexFunc(r.out.Verdicts, func(v verdict.Verdict) bool { return v.ID == verdict.IdleAllocated })
+	if i < 0 {
+		return
+	}
+	for _, e := range r.out.Verdicts[i].Evidence {
+		if e.Metric == "idle_hours" {
+			r.out.Unpriced = append(r.out.Unpriced, fixes.Unpriced{ID: fixes.ReleaseGPU, Title: "ask for fewer GPUs",
+				How:    "ask the scheduler for as many GPUs as ranks use, and end jobs and notebooks that hold one without using it",
+				Reason: fmt.Sprintf("it makes no step faster; it would have left %.3g GPU-hours of this run to others", e.Value)})
+		}
 	}
 }
 
@@ -117,6 +134,10 @@ func (r *run) gpuFacts(f *verdict.Facts) {
 		resident.add(c.resident, c.residentKnown)
 		untrusted.add(float64(c.untrusted), float64(c.windows))
 		hours += float64(d.books.Allocated) / 3600e9
+		f.GPUs = append(f.GPUs, verdict.GPU{Name: d.called(), Ranks: len(d.ranks), Held: d.row.HeldRatio, Resident: d.row.ResidentRatio,
+			Covered: quotient(c.residentKnown, float64(d.books.Allocated), noWindow).Or(0), Watched: quotient(float64(c.heldKnown), float64(d.books.Allocated), noWindow).Or(0),
+			Hours: float64(d.books.Allocated) / 3600e9, Memory: d.row.State.MemoryUsed, Hidden: d.holding.hidden > 0,
+			Assigned: len(d.ranks) > 0 || len(d.assigned()) > 0 || emulated(d)})
 	}
 	f.HeldRatio, f.ResidentRatio, f.Untrusted = held.value(noWindow), resident.value(noWindow), untrusted.value(noWindow)
 	f.AllocatedHours = unit.None[float64]("no GPU was watched")

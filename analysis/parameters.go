@@ -30,6 +30,7 @@ func (st *steadyState) perStep(ns int64) float64 { return float64(ns) / 1e9 / fl
 func (r *run) parameters(k *rank) loader.Parameters {
 	b, l := k.crew, k.slowest
 	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.usage, GPUs: len(r.ranked)}
+	p.Device.Clock = r.slowestClock(k)
 	if l != nil {
 		workers, known := k.workers(l.ID)
 		p.Args = b.arguments(workers)
@@ -213,35 +214,59 @@ func (r *run) cores(k *rank, b *crew) loader.Cores {
 
 // deviceUse is what the rank's GPU did during steady steps, and only then.
 func (k *rank) deviceUse() loader.Device {
-	d := loader.Device{Resident: unit.None[float64](noWindow), SMActive: unit.None[float64](noActivity), SMComputing: unit.None[float64](noActivity),
-		Launches: unit.None[float64]("no source counts launches")}
-	switch {
-	case k.device == nil:
-		return d
-	case k.device.shared():
-		d.Resident, d.SMActive, d.SMComputing = unit.None[float64](ofAll), unit.None[float64](ofAll), unit.None[float64](ofAll)
+	d := loader.Device{Launches: unit.None[float64]("no source counts launches")}
+	whole := func(why string) loader.Device {
+		for _, v := range []*Ratio{&d.Resident, &d.SMActive, &d.SMComputing, &d.Tensor, &d.FP32, &d.DRAM, &d.Power} {
+			*v = unit.None[float64](why)
+		}
 		return d
 	}
-	var resident, sm mean
+	switch {
+	case k.device == nil:
+		return whole(noWindow)
+	case k.device.shared():
+		return whole(ofAll)
+	}
+	var resident, sm, tensor, fp32, dram, in mean
 	for i := range k.device.Windows {
 		w := &k.device.Windows[i]
 		ns := float64(k.steady.runs.overlap(w.Begin, w.End))
 		if ns == 0 || w.Untrusted {
 			continue
 		}
-		if w.Resident == w.Resident {
-			resident.add(float64(w.Resident)*ns, ns)
+		sum := func(of *mean, v float32) {
+			if v == v {
+				of.add(float64(v)*ns, ns)
+			}
 		}
-		if w.SM == w.SM {
-			sm.add(float64(w.SM)*ns, ns)
-		}
+		sum(&resident, w.Resident)
+		sum(&sm, w.SM)
+		sum(&tensor, w.Tensor)
+		sum(&fp32, w.FP32)
+		sum(&dram, w.DRAM)
+		sum(&in, w.PCIeIn)
 	}
 	d.Resident, d.SMActive = resident.value(noWindow), sm.value(noActivity)
+	d.Tensor, d.FP32, d.DRAM = tensor.value(noCounter), fp32.value(noCounter), dram.value(noCounter)
+	d.SMComputing = unit.None[float64](noActivity)
 	if c, ok := k.device.unmixed.computing.Get(); ok {
 		d.SMComputing = unit.Some(c.Value)
 	}
+	d.Power = k.device.stateRow().WorkPower
 	d.Emulated = emulated(k.device)
+	d.Clock, d.Link = k.clock(), k.device.linkUse(in.value(noCounter))
 	return d
+}
+
+// linkUse is the PCIe link of the device at work.
+func (d *device) linkUse(in Ratio) loader.Link {
+	sum, weight := d.States.Sum(load.StateNarrow, nil)
+	l := loader.Link{Narrow: quotient(sum, weight, noWork), In: in}
+	if link, ok := d.link(); ok {
+		l.Generation, l.Lanes = int(link.Generation), int(link.Width)
+		l.MostGeneration, l.MostLanes = int(link.MaxGeneration), int(link.MaxWidth)
+	}
+	return l
 }
 
 // epochStart is how the loader's epochs begin.

@@ -202,6 +202,8 @@ func holderName(h recording.Holder) string {
 	return ""
 }
 
+const noCounter = "no source counted it"
+
 // Fields of device.pipes.
 const (
 	pipeFP32 = iota
@@ -223,7 +225,7 @@ func (d *device) addPipes(w *load.Window, ns float64) {
 }
 
 func (d *device) pipesRow() Pipes {
-	const why = "no source counted it"
+	const why = noCounter
 	p := &d.pipes
 	return Pipes{FP32: p[pipeFP32].value(why), DRAM: p[pipeDRAM].value(why), Occupancy: p[pipeOccupancy].value(why),
 		PCIeIn: p[pipePCIeIn].value(why), PCIeOut: p[pipePCIeOut].value(why), NVLinkIn: p[pipeNVLinkIn].value(why), NVLinkOut: p[pipeNVLinkOut].value(why)}

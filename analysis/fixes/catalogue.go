@@ -26,6 +26,8 @@ var catalogue = []rule{
 	{id: MixedPrecision, common: true, propose: mixedPrecision},
 	{id: Compile, common: true, propose: compileModel},
 	{id: LargerBatch, common: true, propose: largerBatch},
+	{id: CoolingOrPower, propose: coolingOrPower},
+	{id: ReseatLink, propose: reseatLink},
 	{id: MoreGPUs, common: true, propose: moreGPUs},
 }
 

@@ -10,12 +10,29 @@ import (
 // What follows changes the step itself. While the step waits for data it changes nothing: compute hides behind the wait, and
 // every canned list of advice forgets it.
 
-// mixedPrecision computes in 16 bits.
+// Pipes of a step from which mixed precision is worth a word. A job that uses tensor pipes, in 16 bits or TF32, shows more than
+// tensorIdle; one that waits for memory or for small kernels shows less than fp32Busy. No public number says where to draw the lines.
+const (
+	tensorIdle = 0.05
+	fp32Busy   = 0.20
+)
+
+// mixedPrecision computes in 16 bits: something for a job that keeps the FP32 pipe busy and leaves the tensor pipes idle.
 func mixedPrecision(j *job, s state) proposal {
 	p := proposal{title: "mixed precision", effort: fewLines, how: `torch.autocast("cuda", dtype=torch.bfloat16) around forward and loss`}
 	p.zero = j.noUseOfSpeed(s)
-	if p.zero == "" {
-		p.unpriced = j.needsTrial(s)
+	if p.zero != "" {
+		return p
+	}
+	tensor, knownT := j.p.Device.Tensor.Get()
+	fp32, knownF := j.p.Device.FP32.Get()
+	switch {
+	case j.waitsForData(s), knownT && tensor >= tensorIdle, knownF && fp32 < fp32Busy:
+		return proposal{}
+	case knownT && knownF:
+		p.unpriced = fmt.Sprintf("the tensor pipes are active for %s of a step and the FP32 pipe for %s; %s", phrase.Percent(tensor), phrase.Percent(fp32), j.needsTrial(s))
+	default:
+		p.unpriced = "whether the tensor pipes are used was not measured; " + j.needsTrial(s)
 	}
 	return p
 }
@@ -26,6 +43,8 @@ func compileModel(j *job, s state) proposal {
 	switch {
 	case j.hidden(s):
 		p.zero = j.hides()
+	case j.waitsForData(s):
+		return proposal{}
 	case j.model.Launching() && s.law.Host > 0:
 		p.assumes = []string{fmt.Sprintf("half of the %s that the host takes to launch goes away (interval: none to all; F60)", phrase.Duration(s.law.Host))}
 		p.change, p.best, p.worst = lessHost(0.5), lessHost(1), lessHost(0)
@@ -46,6 +65,8 @@ func largerBatch(j *job, s state) proposal {
 	switch {
 	case j.hidden(s):
 		p.zero = j.hides()
+	case j.waitsForData(s):
+		return proposal{}
 	case j.model.Launching() && s.law.Host > 0:
 		p.needs = "GPU memory for twice the batch; it changes training"
 		p.assumes = []string{"host time per step stays as it is, device time doubles: the saving is per sample"}
@@ -82,6 +103,16 @@ func (j *job) hidden(s state) bool {
 	after := j.cost(apply(s, func(s *state) { s.shorten(s.law.Compute / 2) }))
 	return j.waiting(s) && before > 0 && (before-after)/before < Worth
 }
+
+// waitsForData says whether so much of a step waits for data that how it computes is not the next thing to change. At W = 0 building
+// and computing add up, so it is not that a faster device wins nothing; but it is not said before the loader is mended.
+func (j *job) waitsForData(s state) bool {
+	step := j.stepIn(s)
+	return step > 0 && 1-(s.law.Compute+s.law.Fetches*s.law.Handoff)/step >= dataFirst
+}
+
+// dataFirst is the share of a step up to which it counts as no longer than with its batches in memory.
+const dataFirst = 0.05
 
 // noUseOfSpeed says why a faster device would not help; "" where it may.
 func (j *job) noUseOfSpeed(s state) string {

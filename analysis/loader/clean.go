@@ -16,9 +16,13 @@ func clean(p Parameters) Parameters {
 		&s.Interference, &s.MainCPU, &s.Fetches, &s.Handoff, &s.HandoffFloor,
 		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors,
 		&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &h.Busy, &h.Foreign, &h.WorkerRunQueue, &h.Throttled,
-		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Launches,
+		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Tensor, &d.FP32, &d.DRAM, &d.Power, &d.Launches,
+		&d.Clock.Thermal, &d.Clock.Hardware, &d.Clock.PowerCap, &d.Clock.Of, &d.Clock.Steps, &d.Link.Narrow, &d.Link.In,
 	} {
 		cleanNum(v)
+	}
+	if e, ok := d.Clock.Longer.Get(); ok && !(e.Low >= -1 && e.Low <= e.Value && e.Value <= e.High && e.High <= largest) {
+		d.Clock.Longer = Est{}
 	}
 	for _, v := range []*Num{&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &s.Fetches} {
 		if n, ok := v.Get(); ok && n < 1e-3 {

@@ -131,6 +131,33 @@ type Device struct {
 	Resident    Num // any kernel resident: what GPU-util shows
 	SMActive    Num
 	SMComputing Num // SM activity while computing (unmixed)
+	Tensor      Num // tensor pipes active
+	FP32        Num // FP32 pipe active
+	DRAM        Num // memory interface active
+	Power       Num // of the power limit, while it worked
 	Launches    Num // kernels per step, where a source counts them
 	Emulated    bool
+	Clock       Clock
+	Link        Link
+}
+
+// Clock is what held the GPU's clock down while it worked, by the driver.
+type Clock struct {
+	Thermal  Num // share of its working time: temperature
+	Hardware Num // slowdown by the board, power brake
+	PowerCap Num // the power limit
+	Of       Num // mean clock ÷ highest
+
+	// Steady steps that lie in such times against those that lie in none: how much more time they take outside next(), and how many
+	// of the steps they are.
+	Longer Est // 0.1 = a tenth more; may be below 0
+	Steps  Num
+}
+
+// Link is the PCIe link while the GPU worked.
+type Link struct {
+	Generation, Lanes         int // most of the time; 0 = unknown
+	MostGeneration, MostLanes int // what card and slot can do together
+	Narrow                    Num // share of the working time below that
+	In                        Num // bytes/s host to device, over steady steps
 }

@@ -2,15 +2,22 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/probe/unit"
 )
 
 // blind says why nothing can be judged, if nothing can: without the hook, a step, or a fetch, all other verdicts would be guesses.
-func (s *subject) blind() ([]Verdict, bool) {
+func (s *subject) blind() (found []Verdict, yes bool) {
 	seen, known := s.f.HookSeen.Get()
 	nothing := s.f.Steps == 0 && s.f.Fetches == 0
+	defer func() {
+		if o := metricUntrusted(s); yes && o.found {
+			o.verdict.ID = MetricUntrusted
+			found = append(found, o.verdict)
+		}
+	}()
 	switch {
 	case known && !seen, nothing && len(s.f.KeptOut)+len(s.f.Refused) > 0:
 		return append([]Verdict{s.hookNotLoaded()}, s.idle()...), true
@@ -48,13 +55,62 @@ func (s *subject) notSteady() Verdict {
 	}
 }
 
-// idleAllocated: the GPU was assigned to a job that did not use it (F78, F79). A job that trains and waits is not idle: its steps say so.
+// enough of the allocated time must be known before a GPU is called idle: what was not seen is not idleness.
+const enough = 0.5
+
+// idleAllocated: GPUs were assigned to a job that did not use them (F78, F79). One on which a rank trains and waits is not idle: its
+// steps say so. Counters that contradict themselves are left out of what was seen, so they make no GPU idle.
 func idleAllocated(s *subject) opinion {
-	held, ok := s.f.HeldRatio.Get()
-	if !ok || !(held < 0.5) {
+	trains := slices.ContainsFunc(s.f.GPUs, func(g GPU) bool { return g.Ranks > 0 })
+	var idle []GPU
+	free, all := true, 0.0
+	for _, g := range s.f.GPUs {
+		all += g.Hours
+		if g.free() || trains && g.Ranks == 0 && g.unused() {
+			idle, free = append(idle, g), free && g.free()
+		}
+	}
+	if len(idle) == 0 || all <= 0 {
 		return opinion{}
 	}
-	return find(s.idleVerdict(fmt.Sprintf("the GPU was assigned but no process held it for %s of the time", phrase.Percent(1-held))), 1-held)
+	why := "no rank uses " + phrase.Verb(len(idle), "it", "them")
+	switch {
+	case free && len(s.f.GPUs) == 1:
+		why = fmt.Sprintf("no process held it for %s of the time", phrase.Percent(1-idle[0].Held.Or(0)))
+	case free:
+		why = "no process held " + phrase.Verb(len(idle), "it", "them") + " for half of the time or more"
+	}
+	return s.idleOf(idle, why, all)
+}
+
+// idleOf is the finding that these GPUs, of so many hours in all, are idle.
+func (s *subject) idleOf(idle []GPU, why string, all float64) opinion {
+	which, hours, assigned := "the GPU", 0.0, true
+	for _, g := range idle {
+		hours, assigned = hours+g.Hours, assigned && g.Assigned
+	}
+	if n := len(s.f.GPUs); n > 1 {
+		which = fmt.Sprintf("%d of %d GPUs", len(idle), n)
+	}
+	v := s.idleVerdict(which + phrase.Verb(len(idle), " was assigned and ", " were assigned and ") + why)
+	if !assigned {
+		v.Title = which + phrase.Verb(len(idle), " was", " were") + " there for the job (nothing tells whom " + phrase.Verb(len(idle), "it is", "they are") + " assigned to) and " + why
+		v.Confidence = 0.6
+	}
+	v.Evidence = append(v.Evidence, Evidence{"idle_hours", hours, "count", byGPU})
+	return find(v, hours/all)
+}
+
+// free reports that no process held it for half of the time.
+func (g GPU) free() bool {
+	held, known := g.Held.Get()
+	return known && g.Watched >= enough && held < 0.5
+}
+
+// unused reports that kernels were hardly ever there.
+func (g GPU) unused() bool {
+	resident, known := g.Resident.Get()
+	return known && g.Covered >= enough && resident < Notable
 }
 
 // idle is the same for a job of which no step was seen: held or not, nothing ran on the device.
@@ -63,13 +119,43 @@ func (s *subject) idle() []Verdict {
 		o.verdict.ID = IdleAllocated
 		return []Verdict{o.verdict}
 	}
-	resident, ok := s.f.ResidentRatio.Get()
-	if !ok || !(resident < Notable) {
+	if v, ok := s.orphaned(); ok {
+		return []Verdict{v}
+	}
+	var idle []GPU
+	all := 0.0
+	for _, g := range s.f.GPUs {
+		all += g.Hours
+		if g.unused() {
+			idle = append(idle, g)
+		}
+	}
+	if len(idle) == 0 || all <= 0 {
 		return nil
 	}
-	v := s.idleVerdict(fmt.Sprintf("the GPU was held and had nothing to run for %s of the time", phrase.Percent(1-resident)))
-	v.ID, v.Share = IdleAllocated, unit.Some(1-resident)
+	why := "had nothing to run for most of the time"
+	if resident, ok := idle[0].Resident.Get(); ok && len(idle) == 1 {
+		why = fmt.Sprintf("had nothing to run for %s of the time", phrase.Percent(1-resident))
+	}
+	v := s.idleOf(idle, why, all).verdict
+	v.ID = IdleAllocated
 	return []Verdict{v}
+}
+
+// orphaned: memory or kernels on a GPU of which no process is listed, in a job without a step: a context that outlived its process, or
+// a process that cannot be seen from here (F78; fixture M6).
+func (s *subject) orphaned() (Verdict, bool) {
+	for _, g := range s.f.GPUs {
+		if !g.Hidden || g.Ranks > 0 {
+			continue
+		}
+		v := s.idleVerdict(fmt.Sprintf("%s is in use and no process is listed that holds it: a context was left behind, or its process cannot be seen from here", g.Name))
+		v.ID, v.Confidence, v.Share = IdleAllocated, 0.6, unit.None[float64]("who uses it is not known")
+		v.Evidence = evidence(v.Evidence).num("memory_used_bytes", g.Memory, "bytes", byDriver)
+		v.FalsifiedBy = "a process with a context on it in `nvidia-smi` on the machine itself, outside any container"
+		return v, true
+	}
+	return Verdict{}, false
 }
 
 func (s *subject) idleVerdict(title string) Verdict {

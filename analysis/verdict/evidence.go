@@ -15,6 +15,7 @@ const (
 	byAlone  = "cached-data test: batches built alone"
 	byHost   = "host counters"
 	byGPU    = "GPU counters"
+	byDriver = "state told by the GPU's driver"
 	byLaw    = "law of the loader"
 )
 
@@ -68,7 +69,9 @@ func (s *subject) build(e evidence) evidence {
 func (s *subject) device(e evidence) evidence {
 	e = e.num("resident_ratio", s.p.Device.Resident, "ratio", byGPU)
 	e = e.num("sm_active_ratio", s.p.Device.SMActive, "ratio", byGPU)
-	return e.num("sm_active_while_computing", s.p.Device.SMComputing, "ratio", byGPU)
+	e = e.num("sm_active_while_computing", s.p.Device.SMComputing, "ratio", byGPU)
+	e = e.num("tensor_active_ratio", s.p.Device.Tensor, "ratio", byGPU)
+	return e.num("fp32_active_ratio", s.p.Device.FP32, "ratio", byGPU)
 }
 
 // busy is the device's busy seconds per step.

@@ -31,6 +31,7 @@ type Facts struct {
 	HeldRatio      loader.Num // of the allocated time some process held the GPU
 	ResidentRatio  loader.Num // of the allocated time
 	AllocatedHours loader.Num
+	GPUs           []GPU      // one by one
 	Untrusted      loader.Num // of the counter windows that contradict themselves
 
 	// TestConclusion is the cached-data test's: input-pipeline, not-input or inconclusive; unknown when none ran.
@@ -41,4 +42,18 @@ type Facts struct {
 type KeptOut struct {
 	Command string
 	Why     string // a code of recording.KeptOut
+}
+
+// GPU is what one GPU of the job did over its allocated time.
+type GPU struct {
+	Name     string
+	Ranks    int        // training processes that say they use it, or are taken to
+	Held     loader.Num // of the time for which it is known
+	Resident loader.Num
+	Covered  float64    // of the allocated time in which Resident is known
+	Watched  float64    // of the allocated time in which Held is known
+	Hours    float64    // allocated
+	Memory   loader.Num // bytes in use, at most
+	Assigned bool       // a scheduler says so, a rank runs on it, or it is the emulated one; else it is merely there
+	Hidden   bool       // it was in use, and no process is listed that holds it
 }

@@ -128,9 +128,11 @@ func TestBlind(t *testing.T) {
 		{"no steps", func(f *Facts, _ *loader.Parameters) { f.Steps, f.Fetches = 0, 0 }, []string{NoStepsSeen}},
 		{"fetches, none for training", func(f *Facts, _ *loader.Parameters) { f.Steps = 0 }, []string{NoStepsSeen}},
 		{"held and idle", func(f *Facts, _ *loader.Parameters) {
-			f.Steps, f.Fetches, f.HeldRatio, f.ResidentRatio = 0, 0, unit.Some(1.0), unit.Some(0.001)
+			f.Steps, f.Fetches, f.GPUs = 0, 0, []GPU{{Held: unit.Some(1.0), Watched: 1, Resident: unit.Some(0.001), Covered: 1, Hours: 1}}
 		}, []string{IdleAllocated, NoStepsSeen}},
-		{"assigned, not held", func(f *Facts, _ *loader.Parameters) { f.HeldRatio = unit.Some(0.2) }, []string{IdleAllocated, ComputeBound}},
+		{"assigned, not held", func(f *Facts, _ *loader.Parameters) {
+			f.GPUs = []GPU{{Held: unit.Some(0.2), Watched: 1, Hours: 1, Ranks: 1}}
+		}, []string{IdleAllocated, ComputeBound}},
 		{"short epochs", func(f *Facts, p *loader.Parameters) {
 			f.Steady, f.WhyNot, p.Step.Seconds = false, "an epoch has 4 batches", loader.Est{}
 			p.Epoch = loader.EpochStart{Seconds: exact(0.3), Share: unit.Some(0.7), Epochs: 5}

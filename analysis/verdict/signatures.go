@@ -19,6 +19,8 @@ var signatures = []signature{
 	{StartOfEpoch, epochStart},
 	{MainProcess, mainProcess},
 	{LaunchBound, launchBound},
+	{ClockThrottle, clockThrottle},
+	{PCIeLink, pcieLink},
 	{Copy, exposedCopy},
 	{HandOff, handOff},
 	{ComputeBound, computeBound},

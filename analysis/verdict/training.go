@@ -37,26 +37,40 @@ func mainProcess(s *subject) opinion {
 
 // launchBound: the host cannot launch as fast as the device computes (F60, F61; scenario S25, fixture M1).
 func launchBound(s *subject) opinion {
-	if !s.judge || s.hidesCompute() {
+	switch {
+	case !s.judge:
 		return opinion{}
-	}
-	if !s.m.Launching() {
+	case s.m.Launching() && s.gain >= Notable:
+		return drop(fmt.Sprintf("%s of the step waits for data: how the rest is launched comes after that", phrase.Percent(s.gain)))
+	case s.hidesCompute():
+		return opinion{}
+	case !s.m.Launching():
 		if s.l.Binding() == loader.ByMain && !s.p.Device.Launches.IsKnown() {
 			return drop("kernels were not counted, so host work and launching cannot be told apart")
 		}
 		return opinion{}
 	}
-	title := "the device always has a kernel resident but few of its SMs work: kernels are too small, or one spins"
-	share := s.share(s.l.Compute) * (1 - s.p.Device.SMComputing.Or(0))
+	sm := s.m.Computing().Or(0)
+	title := fmt.Sprintf("the device nearly always has a kernel resident and %s of its SMs work: kernels are too small, or one spins%s", phrase.Percent(sm), s.spinning())
+	share := s.share(s.l.Compute) * (1 - sm)
 	if s.l.Host > 0 {
 		share = s.share(s.l.Host)
 		title = fmt.Sprintf("launching kernels takes longer than running them: the device idles for %s of a step of %s", phrase.Duration(s.l.Host), phrase.Duration(s.step))
 	}
 	return find(Verdict{
 		Title: title, Confidence: s.sure(0.8),
-		Evidence:    s.device(s.wait().num("main_cpu_seconds", s.p.Step.MainCPU, "seconds", bySteps)).num("launches_per_step", s.p.Device.Launches, "count", byGPU),
+		Evidence: s.device(s.wait().num("main_cpu_seconds", s.p.Step.MainCPU, "seconds", bySteps)).num("launches_per_step", s.p.Device.Launches, "count", byGPU).
+			num("power_of_limit", s.p.Device.Power, "ratio", byDriver),
 		FalsifiedBy: "a run with twice the batch size that takes twice as long per step",
 	}, share)
+}
+
+// spinning names what else looks like it where ranks wait for one another: kernels of a collective spin on a few SMs (nccl#403, #1432).
+func (s *subject) spinning() string {
+	if s.p.GPUs > 1 {
+		return ", as those of a collective do that waits for another rank"
+	}
+	return ""
 }
 
 // exposedCopy: the device waits for its batch to arrive (F55, F56; scenario S23).
