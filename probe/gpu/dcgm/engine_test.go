@@ -5,10 +5,13 @@ package dcgm
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"net"
 	"os"
 	"testing"
 	"time"
+
+	bind "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
 	"github.com/datawait/datawait/probe/gpu"
 	"github.com/datawait/datawait/probe/gpu/standin"
@@ -21,6 +24,8 @@ type plan struct {
 	For     time.Duration // sampling
 	Every   time.Duration
 	Deaf    bool // nobody listens where the engine should
+
+	LiveProfiling bool // read SM activity live, as must never be done
 }
 
 // TestMain carries out a plan when this test binary is run again: the stand-in libraries play one scenario a process.
@@ -30,12 +35,19 @@ func TestMain(m *testing.M) {
 		json.NewEncoder(os.Stdout).Encode(p.carryOut())
 		return
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "24") // the scenarios mostly sleep
 	code := m.Run()
 	standin.Remove()
 	os.Exit(code)
 }
 
 func (p plan) carryOut() standin.Outcome {
+	if p.LiveProfiling {
+		bind.Init(bind.Embedded)
+		bind.EntitiesGetLatestValues([]bind.GroupEntityPair{{EntityGroupId: bind.FE_GPU}}, []bind.Short{fieldSM}, liveData)
+		return standin.Outcome{}
+	}
 	if !p.Deaf {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -54,6 +66,7 @@ func sampled(t *testing.T, scenario string, p plan) (o standin.Outcome) {
 }
 
 func TestSMActivityOfABusyGPU(t *testing.T) {
+	t.Parallel()
 	o := sampled(t, standin.A100(0, "sm=0.5 tensor=0.25 resident=1")+standin.Groups, plan{For: 2 * time.Second, Every: 500 * time.Millisecond})
 	windows := o.Windows(0)
 	if len(windows) < 12 || len(o.Devices) != 1 || o.Devices[0].UUID != standin.UUID(0) || o.Devices[0].Missing != "" {
@@ -73,6 +86,7 @@ func TestSMActivityOfABusyGPU(t *testing.T) {
 }
 
 func TestAGPUKeepsItsNumberOverALostConnection(t *testing.T) {
+	t.Parallel()
 	o := sampled(t, standin.A100(0, "sm=0.25")+standin.A100(1, "sm=0.75")+standin.Groups+"dead at=1s for=700ms\n", plan{For: 6 * time.Second, Every: 300 * time.Millisecond})
 	for ref, sm := range []float64{0.25, 0.75} {
 		windows := o.Windows(uint16(ref))

@@ -74,6 +74,7 @@ func pipesOf(pipes []recording.GPUPipes, w recording.GPU) *recording.GPUPipes {
 
 // absence says why a GPU has no SM activity to rely on, "" if it has or it is only a matter of time.
 func (s *Source) absence(d *counted, now int64) string {
+	const stale = 3e9
 	if d.counted == now {
 		return d.doubt
 	}
@@ -83,7 +84,7 @@ func (s *Source) absence(d *counted, now int64) string {
 		}
 		return d.why
 	}
-	if late := now - max(d.windows.newest, s.opened); late > max(patience, 5*d.windows.asked) {
+	if late := now - max(d.windows.newest, s.opened); late > max(stale, 5*d.windows.asked) {
 		return fmt.Sprintf("no fresh sample of SM activity for %d s: the host engine has stopped counting this GPU", late/1e9)
 	}
 	return ""

@@ -12,9 +12,10 @@ import (
 
 // Outcome is what a source told a process that sampled it. It survives JSON: a value that is not known is null.
 type Outcome struct {
-	OpenError string
-	Devices   []gpu.Device
-	Polls     []Poll
+	OpenError    string
+	Devices      []gpu.Device
+	DevicesError string
+	Polls        []Poll
 }
 
 // Poll is one Sample.
@@ -79,7 +80,10 @@ func Sampled(open func(context.Context) (gpu.Source, error), long, every time.Du
 		}
 		o.Polls = append(o.Polls, p)
 	}
-	o.Devices, _ = s.Devices(ctx)
+	o.Devices, err = s.Devices(ctx)
+	if err != nil {
+		o.DevicesError = err.Error()
+	}
 	s.Close()
 	return o
 }

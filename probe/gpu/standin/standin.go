@@ -26,7 +26,12 @@
 // What goes wrong:
 //
 //	no-driver                           NVML does not initialise, DCGM sees no GPU
-//	no-profiling code=-33               DCGM's profiling module: not loaded, or any code it refuses with
+//	no-profiling code=-33               DCGM's profiling module: not loaded, or any code it refuses with;
+//	    when=groups or when=watch: only what it is asked then; gpu=N: only of this GPU
+//	no-device gpu=1                     DCGM does not list the GPU
+//	not-dcgm                            what listens takes connections and is no host engine
+//	no-group gpu=1                      the GPU cannot be added to a group
+//	no-field id=155                     the engine does not know the field
 //	fail call=NAME code=N               a function (NAME may end in *) fails
 //	hang call=NAME timeout=60s          a function does not return while this is in force, or until its time-out
 //	dead                                the host engine is gone; connections from before stay invalid
@@ -34,10 +39,13 @@
 //	xid gpu=0 code=79 at=2s
 //	late by=150ms                       profiling samples appear so long after their time
 //	lose share=0.3                      of the samples are never stored
+//	frozen gpu=0                        no sample is stored; field=N: of this field
+//	first-blank                         the first profiling sample of a watch is blank, as two are needed
+//	left age=30s                        a sample that another client's watch has left, so old when ours begins
 //	multiplex                           groups of one major are watched together: each reads 0 half of the time
 //	clock by=3600s at=2s                the engine's wall clock is stepped
-//	watcher interval=100ms              another client watches the same fields
-//	taken name=N                        another client has a field group of this name
+//	watcher interval=100ms              another client watches the same fields; field=1006: this field
+//	taken name=N                        another client has a field group of this name; first=N: of the first N that are asked for
 //	value gpu=0 field=1002 v=…          a number, or blank, not-found, not-supported, not-permissioned, int32-blank; also gi= ci=
 //	status gpu=0 field=1002 code=-14    of the sample
 //	set gpu=0 KEY=VALUE                 another value of a gpu key, to NVML only
@@ -51,71 +59,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 )
-
-// made is the folder that build made, "" before.
-var made string
-
-// build compiles both libraries, once per process.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "datawait-standin-")
-	if err != nil {
-		return "", err
-	}
-	made = dir
-	source, err := output("go", "list", "-f", "{{.Dir}}", "github.com/datawait/datawait/probe/gpu/standin")
-	if err != nil {
-		return "", err
-	}
-	for _, l := range []struct{ name, module, headers, files string }{
-		{"libdcgm.so.4", "github.com/NVIDIA/go-dcgm", "pkg/dcgm", "dcgm.c dcgm_values.c"},
-		{"libnvidia-ml.so.1", "github.com/NVIDIA/go-nvml", "pkg/nvml", "nvml.c"},
-	} {
-		module, err := output("go", "list", "-m", "-f", "{{.Dir}}", l.module)
-		if err != nil {
-			return "", err
-		}
-		args := []string{"-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
-			"-shared", "-fPIC", "-I", filepath.Join(module, l.headers), "-o", filepath.Join(dir, l.name)}
-		for _, file := range strings.Fields(l.files + " scenario.c busylog.c") {
-			args = append(args, filepath.Join(source, "csrc", file))
-		}
-		if _, err := output("gcc", append(args, "-lm", "-lpthread")...); err != nil {
-			return "", err
-		}
-	}
-	return dir, nil
-})
-
-func output(name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", name, err, complaint.String())
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// Libraries returns the folder of the libraries. It needs gcc.
-func Libraries(t testing.TB) string {
-	t.Helper()
-	dir, err := build()
-	if err != nil {
-		t.Fatalf("building the stand-in libraries: %v", err)
-	}
-	return dir
-}
-
-// Remove deletes the libraries; for TestMain, after the tests.
-func Remove() {
-	if made != "" {
-		os.RemoveAll(made)
-	}
-}
 
 // Environment returns what a process needs beside its own environment to load the libraries and play the scenario.
 func Environment(t testing.TB, scenario string) []string {
@@ -144,12 +89,13 @@ func Playing(plan any) bool {
 // Play runs this test binary again under the scenario, which there carries out the plan and prints the outcome as JSON.
 func Play(t testing.TB, scenario string, plan, outcome any) {
 	t.Helper()
-	text, err := json.Marshal(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), Environment(t, scenario)...), planVariable+"="+string(text))
+	PlayWith(t, Libraries(t), scenario, plan, outcome)
+}
+
+// PlayWith is Play with the libraries of a folder.
+func PlayWith(t testing.TB, libraries, scenario string, plan, outcome any) {
+	t.Helper()
+	cmd := Command(t, libraries, scenario, plan)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
@@ -159,6 +105,18 @@ func Play(t testing.TB, scenario string, plan, outcome any) {
 	if err := json.Unmarshal(out, outcome); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// Command is what Play runs.
+func Command(t testing.TB, libraries, scenario string, plan any) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), Environment(t, scenario)...), "LD_LIBRARY_PATH="+libraries, planVariable+"="+string(text))
+	return cmd
 }
 
 // A100 returns the lines of an A100 with its usual metric groups; more is added to its gpu line.

@@ -21,7 +21,7 @@ static int engine_is_dead(void) { return next_in_force("dead", NULL) != NULL; }
 
 /* A connection does not survive the engine: it is of no use once an outage has begun after it was made. */
 int alive(dcgmHandle_t handle) {
-    if (handle == 0 || handle >= MOST || !connections[handle].open) return 0;
+    if (handle == 0 || handle >= MOST || !connections[handle].open || next_in_force("not-dcgm", NULL)) return 0;
     for (const struct line *l = next_line("dead", NULL); l; l = next_line("dead", l)) {
         ns_t begin = scenario_start() + duration(l, "at", INT64_MIN / 2);
         ns_t end = value_of(l, "for") ? begin + duration(l, "for", 0) : INT64_MAX;
@@ -72,9 +72,10 @@ static dcgmReturn_t disconnect(dcgmHandle_t handle) {
 }
 
 dcgmReturn_t dcgmConnect_v2(const char *address, dcgmConnectV2Params_t *params, dcgmHandle_t *handle) {
-    (void)address, (void)params;
+    (void)address;
     ns_t hung;
     int refused = at_the_door(__func__, &hung);
+    if (params->version != dcgmConnectV2Params_version2) return DCGM_ST_VER_MISMATCH;
     return refused ? (dcgmReturn_t)refused : connect_now(handle);
 }
 
@@ -105,7 +106,11 @@ const char *errorString(dcgmReturn_t code) {
         {DCGM_ST_UNINITIALIZED, "DCGM has not been initialized"},
         {DCGM_ST_TIMEOUT, "Timeout"},
         {DCGM_ST_NO_DATA, "No data is available"},
+        {DCGM_ST_STALE_DATA, "Data is considered stale"},
         {DCGM_ST_NOT_WATCHED, "Field is not being updated"},
+        {DCGM_ST_NO_PERMISSION, "No permission"},
+        {DCGM_ST_GPU_IS_LOST, "GPU is lost"},
+        {DCGM_ST_VER_MISMATCH, "API version mismatch"},
         {DCGM_ST_CONNECTION_NOT_VALID, "Host engine connection invalid/disconnected"},
         {DCGM_ST_MAX_LIMIT, "Maximum limit reached"},
         {DCGM_ST_DUPLICATE_KEY, "Duplicate Key passed to function"},
@@ -114,6 +119,7 @@ const char *errorString(dcgmReturn_t code) {
         {DCGM_ST_PROFILING_NOT_SUPPORTED, "Profiling is not supported for this group of GPUs or GPU"},
         {DCGM_ST_PROFILING_LIBRARY_ERROR, "The third-party Profiling module returned an unrecoverable error"},
         {DCGM_ST_PROFILING_MULTI_PASS, "The requested profiling metrics cannot be collected in a single pass"},
+        {DCGM_ST_NVML_NOT_LOADED, "Cannot perform the requested operation because NVML doesn't exist on this system."},
         {DCGM_ST_PAUSED, "Profiling metrics are currently paused"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -139,8 +145,11 @@ int gone(unsigned gpu, ns_t t) {
 static int list(dcgm_field_entity_group_t kind, unsigned *ids, int room) {
     const char *what = kind == DCGM_FE_GPU ? "gpu" : kind == DCGM_FE_GPU_I ? "gi" : "ci";
     int n = 0;
-    for (const struct line *l = next_line(what, NULL); l && n < room; l = next_line(what, l))
-        if (next_in_force("no-driver", NULL) == NULL) ids[n++] = (unsigned)number(l, "id", 0);
+    for (const struct line *l = next_line(what, NULL); l && n < room; l = next_line(what, l)) {
+        int hidden = next_in_force("no-driver", NULL) != NULL;
+        for (const struct line *h = next_in_force("no-device", NULL); h; h = next_in_force("no-device", h)) hidden |= (unsigned)number(h, "gpu", -1) == gpu_of(kind, l);
+        if (!hidden) ids[n++] = (unsigned)number(l, "id", 0);
+    }
     return n;
 }
 
@@ -195,6 +204,7 @@ static void add_to_hierarchy(dcgmMigHierarchy_v2 *all, dcgm_field_entity_group_t
 
 dcgmReturn_t dcgmGetGpuInstanceHierarchy(dcgmHandle_t handle, dcgmMigHierarchy_v2 *all) {
     ENTER(handle);
+    if (all->version != dcgmMigHierarchy_version2) return DCGM_ST_VER_MISMATCH;
     all->count = 0;
     for (const struct line *l = next_line("gi", NULL); l; l = next_line("gi", l)) add_to_hierarchy(all, DCGM_FE_GPU_I, l);
     for (const struct line *l = next_line("ci", NULL); l; l = next_line("ci", l)) add_to_hierarchy(all, DCGM_FE_GPU_CI, l);
@@ -211,10 +221,18 @@ static int read_ids(const char *p, unsigned short *ids, int room) {
     return n;
 }
 
+/* What the profiling module answers when it is asked for groups or to watch: a refusal in force, else 0. */
+static int profiling_refuses(const char *what, unsigned gpu) {
+    for (const struct line *l = next_in_force("no-profiling", NULL); l; l = next_in_force("no-profiling", l))
+        if (strcmp(text(l, "when", what), what) == 0 && (unsigned)number(l, "gpu", gpu) == gpu) return (int)number(l, "code", DCGM_ST_MODULE_NOT_LOADED);
+    return 0;
+}
+
 dcgmReturn_t dcgmProfGetSupportedMetricGroups(dcgmHandle_t handle, dcgmProfGetMetricGroups_t *all) {
     ENTER(handle);
-    const struct line *refusal = next_in_force("no-profiling", NULL);
-    if (refusal) return (dcgmReturn_t)(int)number(refusal, "code", DCGM_ST_MODULE_NOT_LOADED);
+    if (all->version != dcgmProfGetMetricGroups_version3) return DCGM_ST_VER_MISMATCH;
+    int refusal = profiling_refuses("groups", all->gpuId);
+    if (refusal) return (dcgmReturn_t)refusal;
     if (entity_line(DCGM_FE_GPU, all->gpuId) == NULL) return DCGM_ST_BADPARAM;
     all->numMetricGroups = 0;
     for (const struct line *l = next_line("group", NULL); l; l = next_line("group", l)) {
@@ -285,7 +303,10 @@ dcgmReturn_t dcgmGroupAddEntity(dcgmHandle_t handle, dcgmGpuGrp_t id, dcgm_field
     ENTER(handle);
     struct group *g = group_of(handle, id);
     if (g == NULL) return DCGM_ST_NOT_CONFIGURED;
-    if (entity_line(kind, entity) == NULL || g->count == DCGM_GROUP_MAX_ENTITIES_V1) return DCGM_ST_BADPARAM;
+    const struct line *e = entity_line(kind, entity);
+    for (const struct line *l = next_in_force("no-group", NULL); l && e; l = next_in_force("no-group", l))
+        if ((unsigned)number(l, "gpu", -1) == gpu_of(kind, e)) return DCGM_ST_BADPARAM;
+    if (e == NULL || g->count == DCGM_GROUP_MAX_ENTITIES_V1) return DCGM_ST_BADPARAM;
     g->entities[g->count++] = (dcgmGroupEntityPair_t){kind, entity};
     return DCGM_ST_OK;
 }
@@ -303,13 +324,18 @@ dcgmReturn_t dcgmGroupDestroy(dcgmHandle_t handle, dcgmGpuGrp_t id) {
 dcgmReturn_t dcgmFieldGroupCreate(dcgmHandle_t handle, int count, const unsigned short *ids, const char *name, dcgmFieldGrp_t *id) {
     ENTER(handle);
     if (count <= 0 || count > 128) return DCGM_ST_BADPARAM;
+    for (const struct line *l = next_in_force("no-field", NULL); l; l = next_in_force("no-field", l))
+        for (int i = 0; i < count; i++)
+            if (ids[i] == (int)number(l, "id", -1)) return DCGM_ST_BADPARAM;
     int room = 0;
     for (int i = 1; i < MOST; i++) {
         if (!field_groups[i].used) room = room ? room : i;
         else if (strcmp(field_groups[i].name, name) == 0) return DCGM_ST_DUPLICATE_KEY;
     }
+    static int asked;
+    asked++;
     for (const struct line *l = next_in_force("taken", NULL); l; l = next_in_force("taken", l)) /* by another client */
-        if (strcmp(text(l, "name", ""), name) == 0) return DCGM_ST_DUPLICATE_KEY;
+        if (strcmp(text(l, "name", name), name) == 0 && asked <= (int)number(l, "first", asked)) return DCGM_ST_DUPLICATE_KEY;
     if (room == 0) return DCGM_ST_MAX_LIMIT;
     struct field_group *f = &field_groups[room];
     f->used = 1;
@@ -345,19 +371,23 @@ const struct line *metric_group(int field) {
     return NULL;
 }
 
-/* Why the profiling module would not watch these fields, 0 if it does. */
-static int profiling_refuses(const struct field_group *f) {
-    int prof = 0;
+/* Why the profiling module would not watch these fields of these GPUs, 0 if it does. */
+static int watch_refused(const struct field_group *f, const struct group *g) {
+    int prof = 0, refusal = 0;
     for (int i = 0; i < f->count; i++) prof |= is_prof(f->ids[i]);
-    const struct line *l = prof ? next_in_force("no-profiling", NULL) : NULL;
-    return l ? (int)number(l, "code", DCGM_ST_MODULE_NOT_LOADED) : 0;
+    for (int i = 0; prof && i < g->count && !refusal; i++) {
+        const struct line *e = entity_line(g->entities[i].entityGroupId, g->entities[i].entityId);
+        if (e) refusal = profiling_refuses("watch", gpu_of(g->entities[i].entityGroupId, e));
+    }
+    return refusal;
 }
 
 dcgmReturn_t dcgmWatchFields(dcgmHandle_t handle, dcgmGpuGrp_t group, dcgmFieldGrp_t fields, long long us, double keep_seconds, int keep_samples) {
     ENTER(handle);
     struct field_group *f = fields_of(handle, fields);
-    if (f == NULL || group_of(handle, group) == NULL) return DCGM_ST_NOT_CONFIGURED;
-    int refusal = profiling_refuses(f);
+    struct group *g = group_of(handle, group);
+    if (f == NULL || g == NULL) return DCGM_ST_NOT_CONFIGURED;
+    int refusal = watch_refused(f, g);
     if (refusal) return (dcgmReturn_t)refusal;
     ns_t interval = us * 1000, keep = (ns_t)(keep_seconds * 1e9), samples = (ns_t)(1.1 * keep_samples * (double)interval);
     keep = keep > samples ? keep : samples;

@@ -61,18 +61,23 @@ static int speaks_of(const struct line *l, dcgm_field_entity_group_t kind, unsig
     return who ? (unsigned)atoi(who) == id : value_of(l, "gpu") == NULL && value_of(l, "gi") == NULL && value_of(l, "ci") == NULL;
 }
 
-/* Fields of two groups with one letter cannot be counted together: each is measured half of the time. */
+/* Whether counting `field` excludes counting what `own` is the metric group of: another group of the same letter. */
+static int excludes(int field, const struct line *own) {
+    const struct line *other = metric_group(field);
+    return other && other != own && number(other, "major", 0) == number(own, "major", 0);
+}
+
+/* Fields of two groups with one letter cannot be counted together: each is measured half of the time, whoever asks for them. */
 static int multiplexed_away(int field, ns_t t, ns_t interval) {
     if (next_line("multiplex", NULL) == NULL || !is_prof(field)) return 0;
     const struct line *own = metric_group(field);
     if (own == NULL) return 0;
+    int shared = 0;
     for (int i = 0; i < MOST; i++)
-        for (int k = 0; field_groups[i].used && k < field_groups[i].count; k++) {
-            const struct line *other = metric_group(field_groups[i].ids[k]);
-            if (other && other != own && number(other, "major", 0) == number(own, "major", 0))
-                return (t / interval) % 2 == (ns_t)number(own, "minor", 0) % 2;
-        }
-    return 0;
+        for (int k = 0; field_groups[i].used && k < field_groups[i].count; k++) shared |= excludes(field_groups[i].ids[k], own);
+    for (const struct line *l = next_line("watcher", NULL); l; l = next_line("watcher", l))
+        shared |= in_force(l, t) && excludes((int)number(l, "field", 0), own);
+    return shared && (t / interval) % 2 == (ns_t)number(own, "minor", 0) % 2;
 }
 
 /* What the field of an entity was over (t - interval, t]. */
@@ -157,6 +162,8 @@ static ns_t lateness(int field) {
 
 /* Whether the engine never stored this sample. */
 static int lost(int field, unsigned id, ns_t t) {
+    for (const struct line *f = next_line("frozen", NULL); f; f = next_line("frozen", f))
+        if (in_force(f, t) && (unsigned)number(f, "gpu", id) == id && (int)number(f, "field", field) == field) return 1;
     const struct line *l = next_line("lose", NULL);
     if (l == NULL || !in_force(l, t)) return 0;
     uint64_t h = (uint64_t)t * 0x9e3779b97f4a7c15u ^ ((uint64_t)field << 32) ^ id;
@@ -181,9 +188,13 @@ static dcgmReturn_t since(dcgmHandle_t handle, dcgmGroupEntityPair_t e, int fiel
     ns_t now = monotonic(), newest = now - lateness(field), oldest = now - keep > begun ? now - keep : begun;
     static _Thread_local dcgmFieldValue_v1 rows[64];
     int n = 0, any = 0;
+    const struct line *old = next_line("left", NULL); /* from a watch that ended before ours */
+    ns_t age = old ? begun - duration(old, "age", 30000000000) : 0;
+    if (old && engine_clock(age) >= from) measure(&rows[n++], e.entityGroupId, e.entityId, field, age, interval);
     for (ns_t t = (oldest / interval + 1) * interval; t <= newest; t += interval) {
         if (engine_clock(t) < from || lost(field, e.entityId, t)) continue;
         measure(&rows[n++], e.entityGroupId, e.entityId, field, t, interval);
+        if (next_line("first-blank", NULL) && is_prof(field) && t - interval <= begun) blank(&rows[n - 1], 0);
         if (n == 64) {
             any = 1;
             call(e.entityGroupId, e.entityId, rows, n, data);

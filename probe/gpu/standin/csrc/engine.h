@@ -9,6 +9,12 @@
 
 enum { MOST = 64, PROF_FIRST = 1001, PROF_LAST = 1199 };
 
+/* What go-dcgm v1.4611.0 passes: sizes and version words (sizeof | version << 24) of the structures. */
+_Static_assert(dcgmFieldValue_version1 == 0x01001018 && dcgmFieldValue_version2 == 0x02001020, "field values");
+_Static_assert(dcgmConnectV2Params_version2 == 0x02000010 && dcgmConnectV3Params_version1 == 0x0100000c, "connecting");
+_Static_assert(dcgmProfGetMetricGroups_version3 == 0x03000560 && dcgmMigHierarchy_version2 == 0x02011f08, "metric groups, slices");
+_Static_assert(sizeof(dcgmGroupEntityPair_t) == 8, "entities");
+
 struct connection { ns_t made; int open; };
 struct group { int owner, used; char name[64]; int count; dcgmGroupEntityPair_t entities[DCGM_GROUP_MAX_ENTITIES_V1]; };
 struct field_group { int owner, used; char name[64]; int count; unsigned short ids[128]; };
