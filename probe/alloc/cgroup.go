@@ -74,5 +74,5 @@ func nameOf(group string) string {
 			name = part
 		}
 	}
-	return clean(name)
+	return recording.Name(name)
 }

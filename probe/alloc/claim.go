@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -16,7 +13,6 @@ const (
 	maxClaims  = 512 // GPUs and slices of one machine; DCGM knows at most 32 GPUs, a GPU has at most 7 slices
 	maxHolders = 64  // of one GPU; MPS serves at most 60 clients (docs.nvidia.com/deploy/mps, 2.3.1.1)
 	maxPIDs    = 256 // of one holder
-	maxName    = 253 // bytes of a name, as Kubernetes has it
 )
 
 // claim is what somebody says of one GPU.
@@ -64,20 +60,4 @@ func (c claims) sort() {
 
 func (c *claim) same(other *claim) bool {
 	return c != nil && other != nil && c.shared == other.shared && reflect.DeepEqual(c.holders, other.holders)
-}
-
-// clean makes a name out of what another program wrote: no control character, no broken UTF-8, not endless.
-func clean(s string) string {
-	if len(s) > maxName {
-		s = s[:maxName]
-		for !utf8.ValidString(s) && len(s) > maxName-utf8.UTFMax {
-			s = s[:len(s)-1]
-		}
-	}
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }

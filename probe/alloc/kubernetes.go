@@ -87,7 +87,7 @@ func reason(err error) string {
 	case codes.DeadlineExceeded:
 		return "it did not answer in time"
 	case codes.ResourceExhausted:
-		return fmt.Sprintf("it refuses, or its answer is longer than %d bytes (%s)", maxAnswer, clean(s.Message()))
+		return fmt.Sprintf("it refuses, or its answer is longer than %d bytes (%s)", maxAnswer, recording.Name(s.Message()))
 	case codes.Unavailable:
 		text := s.Message()
 		for _, known := range []string{"permission denied", "connection refused", "no such file or directory"} {
@@ -96,7 +96,7 @@ func reason(err error) string {
 			}
 		}
 	}
-	return clean(s.Message())
+	return recording.Name(s.Message())
 }
 
 // podTable turns what a kubelet lists into claims.
@@ -110,7 +110,7 @@ type podTable struct {
 func (t *podTable) pods(list *podresources.ListPodResourcesResponse) {
 	for _, pod := range list.GetPodResources() {
 		for _, container := range pod.GetContainers() {
-			holder := recording.Holder{Namespace: clean(pod.GetNamespace()), Pod: clean(pod.GetName()), Container: clean(container.GetName())}
+			holder := recording.Holder{Namespace: recording.Name(pod.GetNamespace()), Pod: recording.Name(pod.GetName()), Container: recording.Name(container.GetName())}
 			for _, d := range container.GetDevices() {
 				t.each(d, func(uuid, shared string) { t.add(uuid, holder, shared) })
 			}

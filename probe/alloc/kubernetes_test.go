@@ -225,7 +225,7 @@ func TestHostileAnswersAreBounded(t *testing.T) {
 	}
 	for uuid, one := range c {
 		for _, h := range one.holders {
-			if len(h.Pod) > 3*maxName || strings.ContainsAny(h.Pod, "\x1b\x07\n") || len(uuid) > 96 {
+			if len(h.Pod) > 3*recording.MaxName || strings.ContainsAny(h.Pod, "\x1b\x07\n") || len(uuid) > 96 {
 				t.Fatalf("%q holds %q", h.Pod, uuid)
 			}
 		}

@@ -98,7 +98,7 @@ func (m mapping) file(all claims, name string) error {
 		all.free(uuid)
 		jobs := 0
 		for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan() && jobs < maxJobs; {
-			if job := clean(strings.TrimSpace(lines.Text())); job != "" {
+			if job := recording.Name(strings.TrimSpace(lines.Text())); job != "" {
 				all.add(uuid, recording.Holder{Job: job}, "")
 				jobs++
 			}

@@ -150,8 +150,8 @@ func FuzzNamesOfOthers(f *testing.F) {
 			t.Errorf("%q is %+v", id, d)
 		}
 		h := holderOf([]byte(group))
-		for _, s := range []string{h.Job, h.PodUID, clean(group)} {
-			if len(s) > 3*maxName || strings.ContainsAny(s, "\x00\x1b\n\u202e") {
+		for _, s := range []string{h.Job, h.PodUID, recording.Name(group)} {
+			if len(s) > 3*recording.MaxName || strings.ContainsAny(s, "\x00\x1b\n\u202e") {
 				t.Errorf("%q names %q", group, s)
 			}
 		}

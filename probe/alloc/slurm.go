@@ -71,7 +71,7 @@ func (s *slurm) own(numbers numbering) (claims, error) {
 		}
 		number, ok := small(text)
 		if !ok {
-			return nil, fmt.Errorf("reading the GPUs of job %s: %q is no number of a GPU", job, clean(text))
+			return nil, fmt.Errorf("reading the GPUs of job %s: %q is no number of a GPU", job, recording.Name(text))
 		}
 		uuid, err := numbers.whole(number)
 		if err != nil {
