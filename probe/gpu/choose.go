@@ -38,8 +38,8 @@ type rung struct {
 // ErrNoSource means that no rung works on this machine.
 var ErrNoSource = errors.New("no source of GPU counters works here")
 
-// Choose opens the candidates, best first, and takes each GPU from the first that has its SM activity. A GPU that none has is
-// listed with what its last source said is missing. Those beside are opened too: they add what they know of GPUs that
+// Choose opens the candidates, best first, and takes each GPU from the first that has its SM activity, else from the first that has
+// anything of it. A GPU that none has is listed with what its last source said is missing. Those beside are opened too: they add what they know of GPUs that
 // others count (states, processes, events) and are asked for no window. The caller closes the choice.
 func Choose(ctx context.Context, candidates []Candidate, beside ...Candidate) (*Choice, error) {
 	c := &Choice{}
@@ -134,7 +134,7 @@ func (c *Choice) try(ctx context.Context, candidate Candidate) {
 // consider takes the device from this rung if no rung above has its SM activity.
 func (c *Choice) consider(d Device, r rung) {
 	at := c.find(d.Identity)
-	if at >= 0 && (c.devices[at].Missing == "" || d.Missing != "") {
+	if at >= 0 && c.devices[at].worth() >= d.worth() {
 		return
 	}
 	above := ""
@@ -149,9 +149,20 @@ func (c *Choice) consider(d Device, r rung) {
 	d.Ref = uint16(at)
 	d.Why = strings.Trim(c.reasons("")+"; "+above, "; ")
 	c.devices[at] = d
-	if d.Missing == "" {
+	if d.worth() > 0 {
 		r.refs[local] = d.Ref
 	}
+}
+
+// worth orders what sources have of the same device.
+func (d Device) worth() int {
+	switch {
+	case d.Missing == "":
+		return 2
+	case d.Partly:
+		return 1
+	}
+	return 0
 }
 
 // find returns the place of a device, -1 for one that is not known.

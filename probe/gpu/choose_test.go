@@ -148,3 +148,35 @@ func TestASourceBesideAloneListsWhatIsThere(t *testing.T) {
 		t.Errorf("%+v", devices)
 	}
 }
+
+// A source that has some counters of a GPU, without its SM activity, is better than one that has none, and gives way to one that has all.
+func TestWhatIsPartlySeenIsTakenForWantOfBetter(t *testing.T) {
+	ctx := context.Background()
+	partly := device("GPU-a", 3, "not on the list")
+	partly.Partly = true
+	for name, c := range map[string]struct {
+		all  []*fake
+		from string
+	}{
+		"alone":             {[]*fake{{name: "page", devices: []Device{partly}}}, "page"},
+		"after one without": {[]*fake{{name: "nvml", devices: []Device{device("GPU-a", 0, "not Hopper")}}, {name: "page", devices: []Device{partly}}}, "page"},
+		"before a better":   {[]*fake{{name: "page", devices: []Device{partly}}, {name: "dcgm", devices: []Device{device("GPU-a", 0, "")}}}, "dcgm"},
+		"after a better":    {[]*fake{{name: "dcgm", devices: []Device{device("GPU-a", 0, "")}}, {name: "page", devices: []Device{partly}}}, "dcgm"},
+	} {
+		var candidates []Candidate
+		for _, f := range c.all {
+			candidates = append(candidates, candidate(f))
+		}
+		choice, err := Choose(ctx, candidates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, _ := choice.Sample(ctx, 7)
+		if len(batch.Windows) != 1 || batch.Windows[0].SM != float32(len(c.from)) {
+			t.Errorf("%s: %+v, want one window of %s", name, batch.Windows, c.from)
+		}
+		if d, _ := choice.Devices(ctx); len(d) != 1 || d[0].Source != c.from {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type Batch struct {
 	States    []recording.GPUState   // by device in order of time
 	Processes []recording.GPUProcess // that had a context at the last look
 	Events    []recording.GPUEvent
+	Holders   []Holders // told since the last time, where that has changed
 	Failures  []Failure // devices that gave nothing this time
 	Rejected  uint64    // raw values that could not be true, were too late to count, or made a window untrusted
 	Changed   bool      // GPUs came or went, or their reasons changed: ask Devices again
@@ -57,6 +58,7 @@ func (b *Batch) add(other Batch, refs map[uint16]uint16) {
 	b.States = translate(b.States, other.States, refs, func(r *recording.GPUState) *uint16 { return &r.Ref })
 	b.Processes = translate(b.Processes, other.Processes, refs, func(r *recording.GPUProcess) *uint16 { return &r.Ref })
 	b.Events = translate(b.Events, other.Events, refs, func(r *recording.GPUEvent) *uint16 { return &r.Ref })
+	b.Holders = translate(b.Holders, other.Holders, refs, func(h *Holders) *uint16 { return &h.Ref })
 	b.Failures = translate(b.Failures, other.Failures, refs, func(f *Failure) *uint16 { return &f.Ref })
 	b.Rejected += other.Rejected
 	b.Changed = b.Changed || other.Changed
@@ -71,6 +73,12 @@ func translate[T any](all, more []T, refs map[uint16]uint16, ref func(*T) *uint1
 		}
 	}
 	return all
+}
+
+// Holders says to whom one device is assigned, as a source has read it somewhere.
+type Holders struct {
+	Ref                      uint16
+	recording.AllocationNote // without its UUID
 }
 
 // Failure says why one device gave no data.
@@ -118,6 +126,7 @@ type Device struct {
 	Grade    Grade  // of its SM activity
 	Emulated bool
 	Missing  string            // why this source has no SM activity of it; "" = it has
+	Partly   bool              // of a device without SM activity: there are windows of it all the same
 	Why      string            // why this source and no better one; filled in by Choose
 	Interval uint64            // ns, of its windows as the source was asked; 0 = not known
 	Index    unit.Maybe[int64] // of the GPU, or of the one a slice is cut from, as NVML and DCGM number them

@@ -139,7 +139,24 @@ func (s *server) sample(ctx context.Context, until, late uint64, problem error) 
 	if err := s.out.Append(encode(batch)...); err != nil {
 		return err
 	}
+	if err := s.tellHolders(batch.Holders); err != nil {
+		return err
+	}
 	return s.health(batch, problem, late)
+}
+
+// tellHolders writes to whom devices are assigned. One whose UUID nobody knows cannot be spoken of.
+func (s *server) tellHolders(all []gpu.Holders) error {
+	for _, h := range all {
+		note := h.AllocationNote
+		if note.UUID = s.told[h.Ref].UUID; note.UUID == "" {
+			continue
+		}
+		if err := s.out.Note(note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // encode puts the further counters of a window right behind it, as SPEC §2 has them.

@@ -130,6 +130,18 @@ func TestServeReportsDataAndHealthApart(t *testing.T) {
 	same(t, gpus, "GPU-a|", "GPU-a|no data", "GPU-b|", "GPU-a|")
 }
 
+func TestServeTellsWhoHoldsADeviceThatHasAName(t *testing.T) {
+	s := &script{devices: []gpu.Device{{Identity: gpu.Whole("GPU-a"), Ref: 0}, {Identity: gpu.Identity{Parent: "GPU-b", GI: 1, CI: -1}, Ref: 1}}}
+	s.plays = []func() (gpu.Batch, error){func() (gpu.Batch, error) {
+		pod := recording.AllocationNote{By: recording.AllocatedByExporter, Holders: []recording.Holder{{Pod: "p"}}}
+		return gpu.Batch{Holders: []gpu.Holders{{Ref: 0, AllocationNote: pod}, {Ref: 1, AllocationNote: pod}}}, nil
+	}}
+	_, stream := serve(t, s, 0)
+	if all := stream.Notes.Allocations; len(all) != 1 || all[0].UUID != "GPU-a" || all[0].Holders[0].Pod != "p" {
+		t.Errorf("%+v", all)
+	}
+}
+
 func same(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {
