@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,7 @@ func TestDoctorNamesWhatLimitsSMActivity(t *testing.T) {
 		{"DCGM counts", a100, "dcgm=ENGINE", doctor.Good, "A", "SM activity from dcgm", ""},
 		{"DCGM without its profiling module", a100 + "no-profiling code=-33\n", "dcgm=ENGINE",
 			doctor.Limited, "C", "GPU-util stands in", "datacenter-gpu-manager-4-proprietary"},
-		{"an engine without root", a100 + "no-profiling code=-29\n", "dcgm=ENGINE", doctor.Limited, "C", "without root", "as root"},
+		{"an engine without root", a100 + "no-profiling code=-29\n", "dcgm=ENGINE", doctor.Limited, "C", "as non-root", "as root"},
 		{"another owner of the counters", a100 + "no-profiling code=-37\n", "dcgm=ENGINE", doctor.Limited, "C", "somebody else owns", "other host engine"},
 		{"another client that asks more often", a100 + "watcher interval=100ms\n", "dcgm=ENGINE", doctor.Good, "A", "windows of 100ms", ""},
 		{"Hopper without DCGM", standin.H100(0, "sm=0.4"), "nvml", doctor.Good, "A", "SM activity from nvml-gpm", ""},
@@ -101,6 +102,107 @@ func TestDoctorNamesWhatLimitsSMActivity(t *testing.T) {
 			if f.State != c.state || f.Grade != c.grade || !strings.Contains(f.Says, c.says) || !strings.Contains(f.Raise, c.raise) || c.raise == "" && f.Raise != "" {
 				t.Errorf("found %+v, want %s %q, %q, %q", f, c.state, c.grade, c.says, c.raise)
 			}
+		})
+	}
+}
+
+// captured runs doctor --capture under a scenario and returns the file.
+func captured(t *testing.T, scenario, source string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "capture")
+	examine(t, scenario, "--gpu", source, "--capture", path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// directives are the lines of a capture that are played back.
+func directives(capture string) (lines string) {
+	for line := range strings.Lines(capture) {
+		if !strings.HasPrefix(line, "#") {
+			lines += line
+		}
+	}
+	return lines
+}
+
+// findings reads the document that a capture ends with.
+func findings(t *testing.T, capture string) (d doctor.Document) {
+	t.Helper()
+	_, text, _ := strings.Cut(capture, "\n# {")
+	if err := json.Unmarshal([]byte("{"+strings.ReplaceAll(text, "\n#", "\n")), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A capture says of a machine what its libraries say: played back, it gives the same findings, and the same capture.
+func TestACapturePlayedBackIsCapturedTheSame(t *testing.T) {
+	for name, c := range map[string]struct{ scenario, source string }{
+		"A100 with DCGM": {standin.A100(0, "sm=0.4 tensor=0.2 resident=1 clock=1200 reasons=4") + standin.A100(1, "sm=0.1 no-energy=1") + standin.Groups +
+			"process gpu=0 pid=4711 memory=2048\n", "dcgm=ENGINE"},
+		"an engine without root": {standin.A100(0, "") + standin.Groups + "no-profiling code=-29\n", "dcgm=ENGINE"},
+		"H100":                   {standin.H100(0, "sm=0.4 tensor=0.3") + "fail call=nvmlDeviceGetMemoryInfo_v2 code=3\n", "nvml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := captured(t, c.scenario, c.source)
+			if strings.Contains(first, "pid=4711") || strings.Contains(first, hostname(t)) {
+				t.Errorf("not masked:\n%s", first)
+			}
+			second := captured(t, first, c.source)
+			if directives(first) != directives(second) || directives(first) == "" {
+				t.Errorf("captured\n%s\nplayed back it gives\n%s", directives(first), directives(second))
+			}
+			sameOfGPUs(t, findings(t, first), findings(t, second))
+		})
+	}
+}
+
+func hostname(t *testing.T) string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		t.Fatal("this machine has no name: ", err)
+	}
+	return "\"" + name + "\""
+}
+
+// sameOfGPUs compares what two documents say of GPUs; numbers of windows differ from run to run.
+func sameOfGPUs(t *testing.T, want, got doctor.Document) {
+	t.Helper()
+	gpus := func(d doctor.Document) (all []doctor.Finding) {
+		for _, f := range d.Findings {
+			if f.Subject == doctor.GPUs {
+				all = append(all, doctor.Finding{ID: f.ID, State: f.State, Grade: f.Grade, Raise: f.Raise})
+			}
+		}
+		return all
+	}
+	if a, b := gpus(want), gpus(got); !slices.Equal(a, b) || len(a) == 0 {
+		t.Errorf("findings %+v, want %+v", b, a)
+	}
+}
+
+// Captures of machines that somebody had (testdata/captures) still give the findings they were sent with.
+func TestCommittedCapturesGiveTheirFindings(t *testing.T) {
+	paths, _ := filepath.Glob("testdata/captures/*.scenario")
+	if len(paths) == 0 {
+		t.Fatal("no capture is committed")
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			source := "nvml"
+			if strings.Contains(directives(string(text)), "\ngroup ") || strings.Contains(string(text), "\nengine ") {
+				source = "dcgm=ENGINE"
+			}
+			sameOfGPUs(t, findings(t, string(text)), examine(t, string(text), "--gpu", source))
 		})
 	}
 }

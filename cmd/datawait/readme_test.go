@@ -98,6 +98,9 @@ func (r *reader) shell(line string) {
 		r.fresh()
 	}
 	r.run(strings.TrimSpace(line), exec.Command("sh", "-c", line))
+	if strings.HasPrefix(line, "datawait doctor") {
+		return // it shows what it found, and leaves nothing
+	}
 	if _, err := os.Stat(filepath.Join(r.dir, "report", "report.json")); err != nil {
 		r.t.Errorf("%s: it left no report: %v", strings.TrimSpace(line), err)
 	}

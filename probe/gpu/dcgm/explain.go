@@ -38,12 +38,9 @@ func explain(err error) error {
 	if err == nil || errors.Is(err, errLost) || errors.Is(err, errHung) {
 		return err
 	}
-	code := 0
-	if m := numbered.FindStringSubmatch(err.Error()); m != nil {
-		code, _ = strconv.Atoi(m[1])
-	}
+	code := codeOf(err.Error())
 	for _, a := range advice {
-		if code != a.code && !strings.Contains(err.Error(), a.text) {
+		if code != a.code {
 			continue
 		}
 		if a.means == "" {
@@ -52,4 +49,18 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %s", err, a.means)
 	}
 	return err
+}
+
+// codeOf returns the engine's number of an error that says it or that is known by its words, else 0.
+func codeOf(text string) int {
+	if m := numbered.FindStringSubmatch(text); m != nil {
+		code, _ := strconv.Atoi(m[1])
+		return code
+	}
+	for _, a := range advice {
+		if strings.Contains(text, a.text) {
+			return a.code
+		}
+	}
+	return 0
 }

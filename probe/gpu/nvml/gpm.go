@@ -148,7 +148,7 @@ const mostWindows = 6000
 
 // tick takes one sample, and makes a window of it and the one before.
 func (g *GPM) tick(d *gpmDevice) {
-	window, pipes, why := g.window(d)
+	window, pipes, why := d.window()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if why != "" {
@@ -171,7 +171,8 @@ func (g *GPM) tick(d *gpmDevice) {
 	g.full.Windows, g.full.Pipes = append(g.full.Windows, window), append(g.full.Pipes, pipes)
 }
 
-func (g *GPM) window(d *gpmDevice) (w recording.GPU, p recording.GPUPipes, why string) {
+// window takes a sample and returns the window that it ends; the first one ends none.
+func (d *gpmDevice) window() (w recording.GPU, p recording.GPUPipes, why string) {
 	fresh := &d.sample[d.next]
 	if *fresh == nil {
 		s, r := bind.GpmSampleAlloc()

@@ -19,3 +19,6 @@ func OpenStates(context.Context) (gpu.Source, error) { return nil, errNoCgo }
 
 // OpenGPM says that this build has no NVML.
 func OpenGPM(context.Context, Options) (gpu.Source, error) { return nil, errNoCgo }
+
+// Capture says that this build has no NVML.
+func Capture() (gpu.Capture, error) { return gpu.Capture{}, errNoCgo }

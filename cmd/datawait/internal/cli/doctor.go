@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +19,11 @@ lacks is told. It trains nothing, touches no job that runs, and needs no root.`
 const doctorExample = `  datawait doctor
   datawait doctor --python venv/bin/python            the interpreter that trains
   datawait doctor --gpu dcgm=10.0.0.7:5555            one source alone
+  datawait doctor --capture machine.scenario          what the libraries answer, masked, for a bug report
   datawait doctor --format json | jq '.findings[] | select(.state != "good")'`
 
 func newDoctor(s Streams) *cobra.Command {
-	var gpu, format string
+	var gpu, format, capture string
 	o := doctor.Options{Version: Version}
 	cmd := &cobra.Command{
 		Use:     "doctor",
@@ -41,13 +43,34 @@ func newDoctor(s Streams) *cobra.Command {
 			if err != nil {
 				return failed(err, statusFailed)
 			}
-			return showFindings(s, found, format)
+			if err := showFindings(s, found, format); err != nil || capture == "" {
+				return err
+			}
+			return keepCapture(s, capture, doctor.Capture(cmd.Context(), o, found))
 		},
 	}
 	cmd.Flags().StringVar(&o.Python, "python", "", "`interpreter` to rehearse with (default: the first that has PyTorch)")
 	cmd.Flags().StringVar(&gpu, "gpu", gpusource.Auto, "GPU `source`: "+gpusource.Help)
+	cmd.Flags().StringVar(&capture, "capture", "", "write what the GPU libraries answer here into a masked `file`, to send with a bug report")
 	cmd.Flags().StringVar(&format, "format", "terminal", "`form`: terminal or json")
 	return cmd
+}
+
+// keepCapture writes a new file: what somebody is about to send should not be mixed with what lay there.
+func keepCapture(s Streams, path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return failed(fmt.Errorf("keeping the capture: %w", err), statusFailed)
+	}
+	_, err = f.Write(text)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return failed(fmt.Errorf("keeping the capture: %w", err), statusFailed)
+	}
+	fmt.Fprintln(s.Err, "datawait: the capture is in "+path+"; read it before you send it")
+	return nil
 }
 
 func showFindings(s Streams, found doctor.Document, format string) error {

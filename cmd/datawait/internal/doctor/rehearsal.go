@@ -54,11 +54,9 @@ func rehearse(ctx context.Context, o Options, python string) (s seen, err error)
 		return s, err
 	}
 	defer os.RemoveAll(dir)
-	self := o.Self
-	if self == "" {
-		if self, err = os.Executable(); err != nil {
-			return s, err
-		}
+	self, err := o.self()
+	if err != nil {
+		return s, err
 	}
 	ctx, stop := context.WithTimeout(ctx, o.Patience)
 	defer stop()

@@ -12,7 +12,7 @@
 typedef int64_t ns_t;
 
 struct pair { char key[24], value[232]; };
-struct line { char what[24]; int count; struct pair pairs[20]; };
+struct line { char what[24]; int count; struct pair pairs[48]; };
 
 /* Reads the file, once. Ends the process with a message if it makes no sense: a test must not go on without its scenario. */
 void scenario_load(void);
