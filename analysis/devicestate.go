@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/datawait/datawait/analysis/load"
@@ -95,27 +94,6 @@ func (r *run) events(d *device) []DeviceEvent {
 	return out
 }
 
-// gpuWarnings are sentences about what drivers reported.
-func (r *run) gpuWarnings() (all []string) {
-	for _, d := range r.devices {
-		for _, e := range d.row.Events {
-			if e.Name == "counters-began-anew" || e.Name == "back" {
-				continue
-			}
-			what := "fell off the bus"
-			if e.Name == "xid" {
-				what = "reported Xid " + orWord(e.Xid, "of an unknown number")
-			}
-			times := ""
-			if e.Count > 1 {
-				times = fmt.Sprintf(", %d times", e.Count)
-			}
-			all = append(all, fmt.Sprintf("%s %s %.0f s after the run began%s", d.called(), what, max(0, e.Seconds), times))
-		}
-	}
-	return all
-}
-
 // called is the device in a sentence.
 func (d *device) called() string {
 	name := strings.TrimSpace(d.Note.UUID)
@@ -126,11 +104,4 @@ func (d *device) called() string {
 		return "a GPU"
 	}
 	return "GPU " + strings.TrimPrefix(name, "GPU-")
-}
-
-func orWord(n unit.Maybe[int], word string) string {
-	if v, ok := n.Get(); ok {
-		return fmt.Sprint(v)
-	}
-	return word
 }

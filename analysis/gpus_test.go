@@ -336,8 +336,7 @@ func TestStatesOfAnIdleGPUSayNothingOfTheJob(t *testing.T) {
 	x.write(agent, recording.GPUEvent{T: at(12_000), Code: recording.GPUEventXid, Value: 31}.Encode())
 	x.write(agent, recording.GPUEvent{T: at(13_000), Code: recording.GPUEventXid, Value: 31}.Encode())
 	x.write(agent, recording.GPUEvent{T: at(14_000), Code: recording.GPUEventGone, Value: recording.Unknown64}.Encode())
-	r := x.run()
-	g := r.GPUs[0]
+	g := x.run().GPUs[0]
 	is(t, "thermal", g.State.Thermal, 0.5)
 	is(t, "hardware", g.State.Hardware, 0)
 	is(t, "clock", g.State.Clock, 1205e6)
@@ -347,8 +346,5 @@ func TestStatesOfAnIdleGPUSayNothingOfTheJob(t *testing.T) {
 	}
 	if len(g.Events) != 2 || g.Events[0].Xid.Or(0) != 31 || g.Events[0].Count != 2 || !near(g.Events[0].Seconds, 12, 1e-9) || g.Events[1].Name != "lost" {
 		t.Errorf("events %+v", g.Events)
-	}
-	if text := strings.Join(r.Quality.Warnings, "\n"); !strings.Contains(text, "Xid 31") || !strings.Contains(text, "2 times") || !strings.Contains(text, "fell off the bus") {
-		t.Errorf("warnings %s", text)
 	}
 }

@@ -178,7 +178,6 @@ func (r *run) warnings() (all []string) {
 	if r.foreign > 0 {
 		warn("%d GPUs beside those that ranks run on were watched and are left out: nothing says that they are assigned to this job", r.foreign)
 	}
-	all = append(all, r.gpuWarnings()...)
 	if world := r.world(); world > r.out.Job.Ranks && r.out.Job.Ranks > 0 {
 		warn("%d of %d ranks were recorded", r.out.Job.Ranks, world)
 	}

@@ -38,6 +38,7 @@ func Write(w io.Writer, v view.View, o Options) error {
 	}
 	b.WriteByte('\n')
 	fixes(&b, v)
+	gpus(&b, v.GPUs)
 	if o.Picture != "" {
 		fmt.Fprintf(&b, "![%s](%s)\n\n", prose(o.Alt), o.Picture)
 	}
@@ -98,6 +99,46 @@ func fixes(b *strings.Builder, v view.View) {
 	}
 	if len(short) > 0 {
 		fmt.Fprintf(b, "**May help, by how much this run cannot tell:** %s.\n\n", strings.Join(short, " · "))
+	}
+}
+
+// maxGPUs is how many GPUs a ticket lists, and maxNotes how much it says of them.
+const (
+	maxGPUs  = 8
+	maxNotes = 4
+)
+
+func gpus(b *strings.Builder, g view.GPUs) {
+	if n := len(g.Table.Rows); n > 0 {
+		var head, line []string
+		for _, c := range g.Table.Columns {
+			head = append(head, prose(c.Head))
+			if c.Number {
+				line = append(line, "--:")
+			} else {
+				line = append(line, ":--")
+			}
+		}
+		fmt.Fprintf(b, "| %s |\n|%s|\n", strings.Join(head, " | "), strings.Join(line, "|"))
+		for _, row := range g.Table.Rows[:min(maxGPUs, n)] {
+			var cells []string
+			for _, c := range row {
+				cells = append(cells, prose(c.Text))
+			}
+			fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+		}
+		b.WriteByte('\n')
+	}
+	for _, s := range []string{g.Hours, g.Money} {
+		if s != "" {
+			fmt.Fprintf(b, "%s\n\n", prose(s))
+		}
+	}
+	for _, s := range g.Notes[:min(maxNotes, len(g.Notes))] {
+		fmt.Fprintf(b, "- %s\n", prose(s))
+	}
+	if len(g.Notes) > 0 {
+		b.WriteByte('\n')
 	}
 }
 

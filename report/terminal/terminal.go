@@ -31,6 +31,7 @@ func Write(w io.Writer, v view.View, o Options) error {
 	p.head(v)
 	p.verdict(v)
 	p.ladder(v.Ladder)
+	p.gpus(v.GPUs)
 	p.anatomies(v)
 	p.fixes(v)
 	p.close(v, o)

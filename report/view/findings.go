@@ -48,6 +48,10 @@ var metricNames = map[string]string{
 	"data_wait_share": "data wait, of a step", "ceiling": "faster with batches in memory", "step_seconds": "a step", "workers_enough": "workers that would do",
 	"build_seconds_per_batch": "build of a batch", "solo_build_seconds_per_batch": "build of a batch, undisturbed", "cpu_seconds_per_batch": "CPU per batch",
 	"off_cpu_seconds_per_batch": "off-CPU per batch", "solo_off_cpu_seconds_per_batch": "off-CPU per batch, undisturbed", "runq_seconds_per_batch": "run queue per batch",
+	"power_of_limit": "power, of its limit", "clock_of_highest": "clock, of its highest", "thermal_ratio": "held down by temperature", "hardware_ratio": "held down by the board",
+	"power_cap_ratio": "held down by the power limit", "longer_while_held_down": "steps longer meanwhile", "idle_hours": "GPU-hours idle", "allocated_hours": "GPU-hours allocated",
+	"link_below_most_ratio": "link below what is possible", "link_used_ratio": "of what the link carries", "pcie_in_bytes_per_second": "to the GPU, per second", "copy_seconds": "copy exposed, per step",
+	"memory_used_bytes": "memory in use", "tensor_active_ratio": "tensor pipes active", "fp32_active_ratio": "FP32 pipe active",
 	"collate_seconds_per_batch": "collate per batch", "handoff_seconds_per_batch": "hand-off per batch",
 }
 

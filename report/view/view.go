@@ -34,6 +34,7 @@ type View struct {
 	Unpriced  []Unpriced // may help, by how much this run cannot tell
 	Sure      []string   // how far to trust all this, in pieces joined with " · "
 	Timeline  Timeline
+	GPUs      GPUs
 	Devices   Table // every rank and every GPU
 	Loaders   Table
 	Accounts  Accounts
@@ -133,6 +134,7 @@ func New(r *analysis.Result) View {
 		Unpriced:  unpriced(r),
 		Sure:      sure(r),
 		Timeline:  timeline(r),
+		GPUs:      gpusOf(r),
 		Devices:   devices(r),
 		Loaders:   loaders(r),
 		Accounts:  accounts(r),

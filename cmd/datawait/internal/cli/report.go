@@ -28,11 +28,13 @@ const reportExample = `  datawait report datawait-train-20261130-0712
   datawait report --format json datawait-train-20261130-0712 | jq .step.data_wait_share
   datawait report --format md -o ticket.md datawait-train-20261130-0712
   datawait report --format terminal /dev/shm/datawait-0/run-4711-998877      a spool that was left behind
+  datawait report --gpu-hour-cost 2.50 datawait-train-20261130-0712
   datawait report --fail-on 20% datawait-train-20261130-0712`
 
 // reportFlags are the flags of report.
 type reportFlags struct {
 	format, out, failOn string
+	hourCost            float64
 }
 
 func newReport(s Streams) *cobra.Command {
@@ -52,6 +54,7 @@ func newReport(s Streams) *cobra.Command {
 	cmd.Flags().StringVar(&f.format, "format", reports.DefaultList, "forms, a `list` of terminal, html, md, json, png")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form (- for stdout), or folder for the files")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
+	addHourCost(cmd, &f.hourCost)
 	return cmd
 }
 
@@ -70,7 +73,10 @@ func (f reportFlags) run(s Streams, dir string) error {
 		}
 		f.out = ""
 	}
-	result, opened, err := reports.Analyse(dir, Version)
+	if err := checkHourCost(f.hourCost); err != nil {
+		return err
+	}
+	result, opened, err := reports.Analyse(dir, analysis.Options{Version: Version, HourCost: f.hourCost})
 	if err != nil {
 		return failed(err, statusFailed)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type wrapFlags struct {
 	out, gpu, failOn, format string
 	force, quiet             bool
 	interval, grace          time.Duration
+	hourCost                 float64
 }
 
 func (f *wrapFlags) add(cmd *cobra.Command) {
@@ -34,6 +36,7 @@ func (f *wrapFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.grace, "grace", wrap.DefaultGrace, "after SIGTERM, the time until datawait must be gone")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
 	flags.StringVar(&f.format, "format", reports.DefaultList, "forms of the report, a `list` of terminal, html, md, json, png")
+	addHourCost(cmd, &f.hourCost)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no report on the screen")
 }
 
@@ -61,11 +64,26 @@ func (f *wrapFlags) options(cmd *cobra.Command, s Streams, command []string) (wr
 	if err != nil {
 		return wrap.Options{}, usage(help, "--format: %w", err)
 	}
+	if err := checkHourCost(f.hourCost); err != nil {
+		return wrap.Options{}, err
+	}
 	return wrap.Options{
-		Command: command, Out: f.out, Force: f.force, GPU: source, Interval: f.interval, Grace: f.grace,
+		HourCost: f.hourCost, Command: command, Out: f.out, Force: f.force, GPU: source, Interval: f.interval, Grace: f.grace,
 		FailOn: failOn, Formats: formats, Quiet: f.quiet, Version: Version,
 		Files: wrap.Files{In: s.In, Out: s.Out, Err: s.Err},
 	}, nil
+}
+
+// addHourCost adds the price of a GPU, which a report turns hours into money with.
+func addHourCost(cmd *cobra.Command, price *float64) {
+	cmd.Flags().Float64Var(price, "gpu-hour-cost", 0, "`price` of one GPU for one hour, in any currency: the report then says what the time came to")
+}
+
+func checkHourCost(price float64) error {
+	if price < 0 || math.IsNaN(price) || math.IsInf(price, 0) {
+		return usage("as in --gpu-hour-cost 2.50", "--gpu-hour-cost %v is no price", price)
+	}
+	return nil
 }
 
 // runWrapped runs the command and turns the outcome into an exit status.

@@ -64,12 +64,13 @@ func join(formats []report.Format, separator string) string {
 const mostAtOnce = 8
 
 // Analyse reads a recording, one of its nodes or a bare spool, and returns what it says.
-func Analyse(dir, version string) (*analysis.Result, *recording.Recording, error) {
+func Analyse(dir string, o analysis.Options) (*analysis.Result, *recording.Recording, error) {
 	r, err := recording.Open(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	result, err := analysis.Run(r.Readers(), analysis.Options{Version: version, AtOnce: min(runtime.NumCPU(), mostAtOnce)})
+	o.AtOnce = min(runtime.NumCPU(), mostAtOnce)
+	result, err := analysis.Run(r.Readers(), o)
 	if err != nil {
 		return nil, r, fmt.Errorf("analysing %s: %w", dir, err)
 	}

@@ -72,7 +72,7 @@ func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*
 	done := make(chan made, 1)
 	go func() {
 		var m made
-		m.result, _, m.err = reports.Analyse(out, s.options.Version)
+		m.result, _, m.err = reports.Analyse(out, analysis.Options{Version: s.options.Version, HourCost: s.options.HourCost})
 		if m.err == nil {
 			m.names, m.err = reports.Write(m.result, out, s.options.Formats)
 		}

@@ -49,6 +49,8 @@ type Options struct {
 	Formats []report.Format
 	FailOn  gate.Gate
 
+	HourCost float64 // of a GPU, for the report; 0 = not told
+
 	Version string
 	Quiet   bool // no progress and no report on the screen
 	Files   Files
