@@ -74,7 +74,11 @@ func OpenGPM(_ context.Context, o Options) (*GPM, error) {
 
 // gpmMissing says why the GPU cannot be counted, "" if it can.
 func (l *library) gpmMissing(h *handle) string {
-	for _, f := range []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"} {
+	needed := []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleFree", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"}
+	if h.parent != nil {
+		needed = append(needed, "nvmlGpmMigSampleGet")
+	}
+	for _, f := range needed {
 		if !l.has(f) {
 			return "the driver is too old for NVML's counters"
 		}

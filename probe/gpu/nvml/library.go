@@ -86,8 +86,11 @@ func (l *library) of(device bind.Device) ([]*handle, bind.Return) {
 	}
 	name, _ := device.GetName()
 	whole := &handle{Identity: gpu.Whole(uuid), device: device, name: name}
-	if !l.has("nvmlDeviceGetMigMode") {
-		return []*handle{whole}, bind.SUCCESS
+	for _, f := range []string{"nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex", "nvmlDeviceGetGpuInstanceId",
+		"nvmlDeviceGetComputeInstanceId"} {
+		if !l.has(f) {
+			return []*handle{whole}, bind.SUCCESS
+		}
 	}
 	if mode, _, r := device.GetMigMode(); r != bind.SUCCESS || mode != bind.DEVICE_MIG_ENABLE {
 		return []*handle{whole}, bind.SUCCESS
@@ -113,6 +116,9 @@ func (l *library) of(device bind.Device) ([]*handle, bind.Return) {
 			s.CI = ci
 		}
 		slices = append(slices, s)
+	}
+	if len(slices) == 0 { // in MIG mode and not cut yet
+		return []*handle{whole}, bind.SUCCESS
 	}
 	return slices, bind.SUCCESS
 }

@@ -5,8 +5,9 @@ package nvml
 import (
 	"context"
 	"encoding/json"
-	"math"
+	"flag"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ type plan struct {
 	Options Options
 	For     time.Duration // sampling
 	Every   time.Duration
+	Use     []uint16      // GPUs to count; nil = all
+	Patient time.Duration // with a call; 0 = for ever
 }
 
 // TestMain carries out a plan when this test binary is run again: the stand-in libraries play one scenario a process.
@@ -29,6 +32,8 @@ func TestMain(m *testing.M) {
 		json.NewEncoder(os.Stdout).Encode(standin.Sampled(p.open, p.For, p.Every))
 		return
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "24") // the scenarios mostly sleep
 	code := m.Run()
 	standin.Remove()
 	os.Exit(code)
@@ -36,9 +41,24 @@ func TestMain(m *testing.M) {
 
 func (p plan) open(ctx context.Context) (gpu.Source, error) {
 	if p.GPM {
-		return OpenGPM(ctx, p.Options)
+		g, err := OpenGPM(ctx, p.Options)
+		if err == nil && p.Use != nil {
+			g.Use(p.Use)
+		}
+		return either(g, err)
 	}
-	return OpenStates(ctx)
+	s, err := either(OpenStates(ctx))
+	if err == nil && p.Patient != 0 {
+		s = gpu.Patient(s, p.Patient)
+	}
+	return s, err
+}
+
+func either[S gpu.Source](s S, err error) (gpu.Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func sampled(t *testing.T, scenario string, p plan) (o standin.Outcome) {
@@ -47,52 +67,82 @@ func sampled(t *testing.T, scenario string, p plan) (o standin.Outcome) {
 	return o
 }
 
-func TestTheStateOfABusyGPU(t *testing.T) {
-	o := sampled(t, standin.A100(0, "sm=0.5 resident=1 reasons=4 clock=1200 max-clock=1410 generation=3")+"process gpu=0 pid=77 memory=100\nxid gpu=0 code=31 at=300ms\n",
-		plan{For: 1200 * time.Millisecond, Every: 400 * time.Millisecond})
-	if len(o.Polls) < 3 || len(o.Devices) != 1 || o.Devices[0].UUID != standin.UUID(0) || o.Devices[0].Missing == "" {
-		t.Fatalf("%+v", o)
-	}
-	for _, p := range o.Polls {
-		v := p.States[0].Values
-		if math.Abs(v["power"]-180) > 1 || v["reasons"] != 4 || v["clock"] != 1200e6 || v["max-clock"] != 1410e6 || v["generation"] != 3 || v["width"] != 16 || v["resident"] != 1 {
-			t.Errorf("state %+v", p.States[0])
-		}
-		if len(p.Windows) != 0 {
-			t.Errorf("windows %+v", p.Windows)
-		}
-	}
-	if p := o.Polls[0].Processes; len(p) != 1 || p[0].PID != 77 || len(o.Polls[1].Processes) != 0 {
-		t.Errorf("processes %+v, then %+v", p, o.Polls[1].Processes)
-	}
-	if e := o.Events(); len(e) != 1 || e[0].Value != 31 {
-		t.Errorf("events %+v", e)
-	}
-}
-
-func TestGPMCountsOnHopper(t *testing.T) {
-	o := sampled(t, standin.H100(0, "sm=0.5 tensor=0.25 resident=1")+standin.A100(1, "sm=1"), plan{GPM: true, For: 1500 * time.Millisecond, Every: 500 * time.Millisecond})
-	windows := o.Windows(0)
-	if len(windows) < 6 || o.Devices[0].Missing != "" || o.Devices[1].Missing == "" || len(o.Windows(1)) != 0 {
-		t.Fatalf("%d windows of %+v", len(windows), o.Devices)
-	}
-	for i, w := range windows {
-		if w.Values["sm"] != 0.5 || w.Values["tensor"] != 0.25 || w.End-w.Begin < 100e6 || w.Flags != 0 {
-			t.Errorf("window %+v", w)
-		}
-		if i > 0 && w.Begin != windows[i-1].End {
-			t.Errorf("a gap between %+v and %+v", windows[i-1], w)
+// says fails unless the text has all of these words.
+func says(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q does not say %q", text, w)
 		}
 	}
 }
 
-// A look that finds nobody is told: nothing at all would be nobody looking.
-func TestALookThatFindsNoProcessIsTold(t *testing.T) {
-	o := sampled(t, standin.A100(0, "sm=0 resident=0"), plan{For: 900 * time.Millisecond, Every: 400 * time.Millisecond})
-	if p := o.Polls[0].Processes; len(p) != 1 || p[0].PID != 0 {
-		t.Errorf("the first look found %+v", p)
+func short() plan { return plan{For: 900 * time.Millisecond, Every: 300 * time.Millisecond} }
+
+func TestWhereNVMLIsNotTheReasonIsSaid(t *testing.T) {
+	t.Parallel()
+	a100 := standin.A100(0, "sm=0.5")
+	for scenario, words := range map[string][]string{
+		a100 + "no-driver\n":                    {"driver is not loaded"},
+		a100 + "fail call=nvmlInit_v2 code=4\n": {"Insufficient Permissions"},
+		"":                                      {"NVML sees no GPU it may open"},
+		standin.A100(0, "no-permission=1"):      {"NVML sees no GPU it may open", "GPU 0", "Insufficient Permissions"},
+	} {
+		t.Run(words[0], func(t *testing.T) {
+			t.Parallel()
+			says(t, sampled(t, scenario, short()).OpenError, words...)
+		})
 	}
-	if p := o.Polls[1].Processes; len(p) != 0 {
-		t.Errorf("nobody looked again so soon, and yet %+v", p)
+	t.Run("no library", func(t *testing.T) {
+		t.Parallel()
+		var o standin.Outcome
+		standin.PlayWith(t, t.TempDir(), a100, short(), &o)
+		says(t, o.OpenError, "libnvidia-ml.so.1 is not here")
+	})
+}
+
+// TestFunctionsOfANewerDriverAreNotCalledOnAnOlderOne: a call of a function that is not there would end the process.
+func TestFunctionsOfANewerDriverAreNotCalledOnAnOlderOne(t *testing.T) {
+	t.Parallel()
+	newer := []string{"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", "nvmlDeviceGetTotalEnergyConsumption",
+		"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetSamples", "nvmlEventSetCreate", "nvmlEventSetWait_v2",
+		"nvmlDeviceGetMigMode", "nvmlDeviceGetCurrPcieLinkGeneration", "nvmlDeviceGetMaxPcieLinkWidth",
+		"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmMetricsGet"}
+	old := standin.Without(t, newer...)
+	t.Run("states", func(t *testing.T) {
+		t.Parallel()
+		var o standin.Outcome
+		standin.PlayWith(t, old, standin.A100(0, "sm=0.5 resident=1"), short(), &o)
+		states := o.States(0)
+		if len(states) < 2 {
+			t.Fatalf("%+v", o)
+		}
+		for _, s := range states {
+			for _, name := range []string{"used", "memory", "reasons", "power-limit", "max-clock", "resident", "generation", "max-width"} {
+				if v, known := s.Values[name]; known {
+					t.Errorf("%s is %v from nowhere", name, v)
+				}
+			}
+			if s.Values["power"] != 180 || s.Values["clock"] != 1410e6 || s.Values["width"] != 16 {
+				t.Errorf("what the older driver has is lost: %+v", s)
+			}
+		}
+	})
+	t.Run("gpm", func(t *testing.T) {
+		t.Parallel()
+		var o standin.Outcome
+		standin.PlayWith(t, old, standin.H100(0, "sm=0.5"), plan{GPM: true, For: time.Second, Every: 300 * time.Millisecond}, &o)
+		says(t, o.OpenError, "no GPU here has counters that NVML can read")
+	})
+}
+
+func TestTheClocksReasonsHadAnotherNameOnce(t *testing.T) {
+	t.Parallel()
+	var o standin.Outcome
+	standin.PlayWith(t, standin.Without(t, "nvmlDeviceGetCurrentClocksEventReasons"), standin.A100(0, "reasons=4"), short(), &o)
+	for _, s := range o.States(0) {
+		if s.Values["reasons"] != 4 {
+			t.Errorf("reasons %v", s.Values["reasons"])
+		}
 	}
 }

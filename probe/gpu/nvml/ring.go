@@ -22,6 +22,9 @@ func (u *utilRing) since(l *library, h *handle) float32 {
 	if h.parent != nil || !l.has("nvmlDeviceGetSamples") {
 		return unknown
 	}
+	if now := clock.Real() / 1000; u.seen > now { // the wall clock was set back
+		u.seen = now
+	}
 	_, samples, r := h.device.GetSamples(bind.GPU_UTILIZATION_SAMPLES, u.seen)
 	if r != bind.SUCCESS {
 		return unknown

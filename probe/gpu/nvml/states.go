@@ -28,8 +28,9 @@ type States struct {
 
 // reading is what is needed of the last look to tell of the time since.
 type reading struct {
-	energy
-	util utilRing
+	at     uint64 // ns
+	energy energy
+	util   utilRing
 }
 
 // OpenStates loads the library.
@@ -49,7 +50,7 @@ func OpenStates(context.Context) (*States, error) {
 	s := &States{library: l, handles: handles, last: make([]reading, len(handles)), errors: watchXids(l, handles)}
 	now := clock.Mono()
 	for i, h := range handles {
-		s.last[i].energy = s.library.energy(h, now)
+		s.last[i].at, s.last[i].energy = now, s.library.energy(h)
 		s.last[i].util.start()
 	}
 	return s, nil
@@ -118,12 +119,12 @@ func (s *States) there(h *handle, ref uint16, now uint64, b *gpu.Batch) bool {
 // state reads everything once. The window reaches back to the look before.
 func (s *States) state(h *handle, ref uint16, last *reading, until uint64) recording.GPUState {
 	l := s.library
-	state := recording.GPUState{Ref: ref, Begin: last.t, End: until, PowerLimit: l.powerLimit(h), SMClock: l.clock(h, false),
+	state := recording.GPUState{Ref: ref, Begin: last.at, End: until, PowerLimit: l.powerLimit(h), SMClock: l.clock(h, false),
 		SMClockMax: l.clock(h, true), Reasons: l.reasons(h), Link: l.link(h).Pack(), Resident: last.util.since(l, h)}
 	state.MemoryUsed, state.MemoryAll = l.memory(h)
-	now := l.energy(h, until)
+	now := l.energy(h)
 	state.Power = power(last.energy, now, func() float32 { return l.power(h) })
-	last.energy = now
+	last.at, last.energy = until, now
 	return state
 }
 

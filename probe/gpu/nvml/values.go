@@ -7,6 +7,7 @@ import (
 
 	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -32,12 +33,13 @@ func (l *library) memory(h *handle) (used, all float32) {
 }
 
 // energy looks at the counter. Slices have none: their GPU's is not theirs.
-func (l *library) energy(h *handle, now uint64) energy {
+func (l *library) energy(h *handle) energy {
 	if h.parent != nil || !l.has("nvmlDeviceGetTotalEnergyConsumption") {
-		return energy{t: now}
+		return energy{}
 	}
+	before := clock.Mono()
 	mj, r := h.device.GetTotalEnergyConsumption()
-	return energy{t: now, mj: mj, known: r == bind.SUCCESS}
+	return energy{t: before + (clock.Mono()-before)/2, mj: mj, known: r == bind.SUCCESS}
 }
 
 // power is one reading. On an A100 it is of this moment, elsewhere a mean over a second.

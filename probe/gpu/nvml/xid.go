@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"sync"
+	"time"
 
 	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -23,7 +24,7 @@ const mostXids = 1000 // that wait to be taken; a GPU that dies may send a flood
 
 func watchXids(l *library, handles []*handle) *xids {
 	x := &xids{end: make(chan struct{}), ended: make(chan struct{})}
-	if !l.has("nvmlEventSetCreate") || !l.has("nvmlEventSetWait_v2") {
+	if !l.has("nvmlEventSetCreate") || !l.has("nvmlEventSetWait_v2") || !l.has("nvmlDeviceRegisterEvents") {
 		close(x.ended)
 		return x
 	}
@@ -32,24 +33,26 @@ func watchXids(l *library, handles []*handle) *xids {
 		close(x.ended)
 		return x
 	}
-	refs := map[string]uint16{}
+	of := map[bind.Device][]concerned{}
 	for i, h := range handles {
-		whole := h.UUID
-		if h.parent != nil {
-			whole = h.Parent
-		}
-		if _, known := refs[whole]; known {
+		whole := h.whole()
+		if of[whole] == nil && whole.RegisterEvents(bind.EventTypeXidCriticalError, set) != bind.SUCCESS {
 			continue
 		}
-		if h.whole().RegisterEvents(bind.EventTypeXidCriticalError, set) == bind.SUCCESS {
-			refs[whole] = uint16(i)
-		}
+		of[whole] = append(of[whole], concerned{uint16(i), h.GI})
 	}
-	go x.wait(set, refs)
+	go x.wait(set, of)
 	return x
 }
 
-func (x *xids) wait(set bind.EventSet, refs map[string]uint16) {
+// concerned is a GPU or slice that an error may be of.
+type concerned struct {
+	ref uint16
+	gi  int // -1 for a whole GPU
+}
+
+// wait takes errors until it is stopped. A GPU that is lost makes waiting fail, and the others may still have something to tell.
+func (x *xids) wait(set bind.EventSet, of map[bind.Device][]concerned) {
 	defer close(x.ended)
 	defer set.Free()
 	for {
@@ -59,18 +62,31 @@ func (x *xids) wait(set bind.EventSet, refs map[string]uint16) {
 		default:
 		}
 		data, r := set.Wait(500)
-		if r == bind.ERROR_TIMEOUT {
-			continue
-		}
-		if r != bind.SUCCESS { // the driver cannot tell any more
-			return
-		}
-		uuid, r := data.Device.GetUUID()
-		if ref, ok := refs[uuid]; ok && r == bind.SUCCESS {
-			x.add(recording.GPUEvent{Ref: ref, T: clock.Mono(), Code: recording.GPUEventXid, Value: data.EventData})
+		switch r {
+		case bind.SUCCESS:
+			x.tell(data, of)
+		case bind.ERROR_TIMEOUT:
+		default:
+			select {
+			case <-x.end:
+			case <-time.After(time.Second):
+			}
 		}
 	}
 }
+
+// tell adds the error for the GPU, or for the slices that it is of: all, unless it names an instance. The GPU is known by its handle, as
+// one that the error took along tells no UUID any more.
+func (x *xids) tell(data bind.EventData, of map[bind.Device][]concerned) {
+	now := clock.Mono()
+	for _, c := range of[data.Device] {
+		if data.GpuInstanceId == everyInstance || c.gi < 0 || uint32(c.gi) == data.GpuInstanceId {
+			x.add(recording.GPUEvent{Ref: c.ref, T: now, Code: recording.GPUEventXid, Value: data.EventData})
+		}
+	}
+}
+
+const everyInstance = 0xffffffff // nvmlEventData_t.gpuInstanceId of an event that is not of one
 
 func (x *xids) add(e recording.GPUEvent) {
 	x.mu.Lock()
@@ -89,7 +105,11 @@ func (x *xids) take() []recording.GPUEvent {
 	return events
 }
 
+// stop ends the waiting, if the driver lets go of it in time.
 func (x *xids) stop() {
 	close(x.end)
-	<-x.ended
+	select {
+	case <-x.ended:
+	case <-time.After(time.Second):
+	}
 }

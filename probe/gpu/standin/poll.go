@@ -16,6 +16,7 @@ type Outcome struct {
 	Devices      []gpu.Device
 	DevicesError string
 	Polls        []Poll
+	CloseTook    time.Duration
 }
 
 // Poll is one Sample.
@@ -84,7 +85,9 @@ func Sampled(open func(context.Context) (gpu.Source, error), long, every time.Du
 	if err != nil {
 		o.DevicesError = err.Error()
 	}
+	begin := time.Now()
 	s.Close()
+	o.CloseTook = time.Since(begin)
 	return o
 }
 
@@ -114,6 +117,18 @@ func (o Outcome) Windows(ref uint16) (all []Record) {
 func (o Outcome) Events() (all []recording.GPUEvent) {
 	for _, p := range o.Polls {
 		all = append(all, p.Events...)
+	}
+	return all
+}
+
+// States returns those of one GPU, in the order they came.
+func (o Outcome) States(ref uint16) (all []Record) {
+	for _, p := range o.Polls {
+		for _, s := range p.States {
+			if s.Ref == ref {
+				all = append(all, s)
+			}
+		}
 	}
 	return all
 }

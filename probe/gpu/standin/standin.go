@@ -17,7 +17,7 @@
 //	gpu id=1 uuid=GPU-… sm=0.5 tensor=0.2 resident=1 copy=0            … or always the same
 //	    more keys: memory= used= (MiB) idle= busy-power= power-limit= (W) clock= max-clock= memory-clock= (MHz) reasons=
 //	    generation= width= max-generation= max-width= util= (GPU-util 0-1) engine= occupancy= dram= fp32= pcie-in= pcie-out= nvlink=
-//	    gpm=1 (NVML has its counters) mig=1 architecture= no-energy=1 no-permission=1
+//	    gpm=1 (NVML has its counters) gpm-forbidden=1 (and using them ends the process) mig=1 architecture= no-energy=1 no-permission=1
 //	gi id=0 gpu=0 gi=1 slices=3         a GPU instance; its id is DCGM's entity, gi= is NVML's instance
 //	ci id=0 in=0 ci=0 uuid=MIG-… sm=…   a compute instance in gi id=0
 //	group major=0 minor=1 fields=1002,1003,1004,1007   a metric group; groups of one major cannot be counted together
@@ -36,7 +36,7 @@
 //	hang call=NAME timeout=60s          a function does not return while this is in force, or until its time-out
 //	dead                                the host engine is gone; connections from before stay invalid
 //	gone gpu=1                          the GPU fell off the bus
-//	xid gpu=0 code=79 at=2s
+//	xid gpu=0 code=79 at=2s             gi=: of this instance alone
 //	late by=150ms                       profiling samples appear so long after their time
 //	lose share=0.3                      of the samples are never stored
 //	frozen gpu=0                        no sample is stored; field=N: of this field

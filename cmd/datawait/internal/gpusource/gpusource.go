@@ -117,6 +117,9 @@ func (c Choice) Open(ctx context.Context, o Options) (*gpu.Choice, time.Duration
 	return source, poll, nil
 }
 
+// patience with a call into the driver: a child that says nothing for 15 s is taken for dead.
+const patience = 3 * time.Second
+
 func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
 	logs := gpu.Candidate{Name: Emulated, Open: func(context.Context) (gpu.Source, error) {
 		return source(emulated.Open(emulated.Options{Dir: o.Dir, Since: o.Since, Interval: o.Interval}))
@@ -127,7 +130,13 @@ func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
 	gpm := gpu.Candidate{Name: nvml.GPMName, Open: func(ctx context.Context) (gpu.Source, error) {
 		return source(nvml.OpenGPM(ctx, nvml.Options{Interval: o.Interval}))
 	}}
-	states := gpu.Candidate{Name: nvml.StatesName, Open: func(ctx context.Context) (gpu.Source, error) { return source(nvml.OpenStates(ctx)) }}
+	states := gpu.Candidate{Name: nvml.StatesName, Open: func(ctx context.Context) (gpu.Source, error) {
+		s, err := source(nvml.OpenStates(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return gpu.Patient(s, patience), nil
+	}}
 	switch c.Kind {
 	case Emulated:
 		return []gpu.Candidate{logs}, nil

@@ -317,6 +317,14 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t d, nvmlUtilization_t *ut
     return NVML_SUCCESS;
 }
 
+/* By how much the driver's wall clock is off ours. */
+static ns_t set_by(ns_t t) {
+    ns_t by = 0;
+    for (const struct line *l = next_line("clock", NULL); l; l = next_line("clock", l))
+        if (in_force(l, t)) by += duration(l, "by", 0);
+    return by;
+}
+
 /* The driver's ring: one sample each RING_PERIOD, stamped with the wall clock. */
 nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t d, nvmlSamplingType_t type, unsigned long long last_us, nvmlValueType_t *value_type, unsigned *count, nvmlSample_t *samples) {
     ENTER_DEVICE(d);
@@ -329,7 +337,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t d, nvmlSamplingType_t type, unsig
     }
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
-    ns_t now = monotonic(), offset = (ns_t)wall.tv_sec * 1000000000 + wall.tv_nsec - now, newest = now / RING_PERIOD * RING_PERIOD;
+    ns_t now = monotonic(), offset = (ns_t)wall.tv_sec * 1000000000 + wall.tv_nsec - now + set_by(now), newest = now / RING_PERIOD * RING_PERIOD;
     unsigned n = 0;
     for (ns_t t = newest - (RING - 1) * RING_PERIOD; t <= newest && n < *count; t += RING_PERIOD) {
         unsigned long long us = (unsigned long long)(t + offset) / 1000;
@@ -399,7 +407,7 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
             int index = (int)number(l, "gpu", 0);
             if (t <= set.handle->seen || t > now || index >= device_count || !set.handle->registered[index]) continue;
             set.handle->seen = t;
-            *data = (nvmlEventData_t){{&devices[index]}, nvmlEventTypeXidCriticalError, (unsigned long long)number(l, "code", 79), 0xffffffff, 0xffffffff};
+            *data = (nvmlEventData_t){{&devices[index]}, nvmlEventTypeXidCriticalError, (unsigned long long)number(l, "code", 79), (unsigned)number(l, "gi", 0xffffffff), 0xffffffff};
             return NVML_SUCCESS;
         }
         if (now >= deadline) return NVML_ERROR_TIMEOUT;
@@ -432,6 +440,7 @@ nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample) {
 nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t d, nvmlGpmSample_t sample) {
     ENTER_DEVICE(d);
     if (number(d.handle->gpu, "gpm", 0) == 0) return NVML_ERROR_NOT_SUPPORTED;
+    if (value_of(d.handle->gpu, "gpm-forbidden")) abort(); /* somebody else counts it: this would disturb */
     *sample.handle = (struct nvmlGpmSample_st){monotonic(), d.handle->gpu};
     return NVML_SUCCESS;
 }
