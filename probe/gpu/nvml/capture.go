@@ -9,7 +9,6 @@ import (
 
 	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
 
-	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/gpu"
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -149,7 +148,7 @@ func (l *library) captureRefusals(c *gpu.Capture, h *handle) {
 
 // captureEnergy keeps the power of this moment for a busy and an idle GPU alike: what it does is not told by one look.
 func (l *library) captureEnergy(g *gpu.CapturedGPU, h *handle) {
-	if !l.energy(h, clock.Mono()).known {
+	if !l.energy(h).known {
 		g.Set("no-energy", 1)
 	}
 	if watts := l.power(h); watts == watts {
