@@ -3,27 +3,36 @@
 An event goes into the stream before ``next()`` and one after it; the device time between them is *compute stream
 idle*. Both are read at least LAG fetches later and only if they have happened, so nothing here waits for the device,
 and CUDA is never initialised: the clock is attached at an optimizer step, to the device of the optimizer's parameters,
-once CUDA is in use. Parameters on several devices: no clock, exposure stays unknown. While a CUDA graph is being
-captured nothing is recorded or queried.
+once CUDA is in use. Parameters on several devices: no clock, exposure stays unknown.
+
+The compute stream is the one on which the last optimizer step or CUDA graph was launched. A fetch made while another
+stream is current has no exposure: what that stream had to run says nothing of the training. While any thread captures
+a CUDA graph nothing is recorded or queried, as one query from anywhere ends a capture in global mode (CUDA Runtime API,
+cudaStreamBeginCapture). A query can wait for the lock of the context; a clock whose queries do is given up.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections import deque
-from typing import Any, Deque, List, Optional, Tuple
+from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from . import layout
 from .layout import UNKNOWN64
 from .ring import Ring
+from .stacklevel import transparent
 from .stream import IN_DEVICE, complain, core
 
 LAG = 8
 MOST_PENDING = 4096
+SLOW_QUERY = 1_000_000  # ns: an answer about an event takes microseconds
+MOST_SLOW = 4  # queries in a row; one may have lost its core
 
 _tries = 0
 _given_up = False
+_captures = 0  # of CUDA graphs under way, in any thread
 
 
 def attach(optimizer: Any) -> None:
@@ -37,6 +46,8 @@ def attach(optimizer: Any) -> None:
             core.device = _emulated_clock()
         else:
             core.device = _cuda_clock(optimizer)
+        if core.device is not None:
+            _give_up()  # if it fails, once is enough
     except Exception as error:
         _give_up()
         complain(IN_DEVICE, "attaching the device clock", error)
@@ -48,8 +59,8 @@ def _give_up() -> None:
 
 
 def in_forked_child() -> None:
-    global _tries, _given_up
-    _tries, _given_up = 0, False
+    global _tries, _given_up, _captures
+    _tries, _given_up, _captures = 0, False, 0
 
 
 os.register_at_fork(after_in_child=in_forked_child)
@@ -76,6 +87,9 @@ class DeviceClock:
 
     def release(self, event: Any) -> None:
         """The event will not be read again."""
+
+    def launched(self) -> None:
+        """The training has just launched work on the current stream."""
 
     def before(self) -> Any:
         event = self.record()
@@ -140,17 +154,36 @@ class CudaClock(DeviceClock):
         super().__init__(device, 0)
         self.cuda = cuda
         self.pool: List[Any] = []
+        self.slow = 0  # queries in a row that had to wait
+        self.stream = cuda.current_stream(device)  # the compute stream
+
+    def launched(self) -> None:
+        self.stream = self.cuda.current_stream(self.device)
 
     def record(self) -> Any:
         cuda = self.cuda
-        if cuda.is_current_stream_capturing():
+        if self._capturing():
+            return None
+        stream = cuda.current_stream(self.device)
+        if stream != self.stream:
             return None
         event = self.pool.pop() if self.pool else cuda.Event(enable_timing=True)
-        event.record(cuda.current_stream(self.device))
+        event.record(stream)
         return event
 
+    def _capturing(self) -> bool:
+        return _captures > 0 or bool(self.cuda.is_current_stream_capturing())
+
     def happened(self, event: Any) -> bool:
-        return not self.cuda.is_current_stream_capturing() and bool(event.query())
+        if self._capturing():
+            return False
+        asked = core.clock()
+        answer = bool(event.query())
+        took = core.clock() - asked
+        self.slow = self.slow + 1 if took > SLOW_QUERY else 0
+        if self.slow >= MOST_SLOW:
+            raise RuntimeError("asking for an event takes %.1f ms: exposure is not measured any more" % (took / 1e6))
+        return answer
 
     def between(self, first: Any, second: Any) -> int:
         return max(0, round(first.elapsed_time(second) * 1e6))
@@ -191,7 +224,69 @@ def _cuda_clock(optimizer: Any) -> Optional[DeviceClock]:
     properties = cuda.get_device_properties(index)
     uuid = getattr(properties, "uuid", None)
     _announce("GPU-%s" % uuid if uuid is not None else None, index, str(properties.name), False)
+    _watch_graphs(getattr(cuda, "CUDAGraph", None))
     return CudaClock(cuda, index)
+
+
+def _watch_graphs(graph: Any) -> None:
+    """Learns of captures and replays, which are methods of one class from PyTorch 1.10 on."""
+    for name, around in (("capture_begin", _beginning), ("capture_end", _ending), ("replay", _replaying)):
+        original = getattr(graph, name, None)
+        if original is not None and not getattr(original, MARK, False):
+            observed = functools.wraps(original)(around(original))
+            setattr(observed, MARK, True)
+            setattr(graph, name, observed)
+
+
+MARK = "_datawait_graph"
+
+
+def _beginning(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
+    def capture_begin(*args: Any, **kwargs: Any) -> Any:
+        global _captures
+        _captures += 1
+        try:
+            return original(*args, **kwargs)
+        except BaseException:
+            _captures -= 1
+            raise
+
+    return capture_begin
+
+
+def _ending(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
+    def capture_end(*args: Any, **kwargs: Any) -> Any:
+        global _captures
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _captures = max(0, _captures - 1)
+
+    return capture_end
+
+
+def _replaying(original: Callable[..., Any]) -> Callable[..., Any]:
+    @transparent
+    def replay(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        launched()
+        return result
+
+    return replay
+
+
+def launched() -> None:
+    """The training has just launched a step on the current stream. Never raises."""
+    clock = core.device
+    if clock is None or _captures:
+        return
+    try:
+        clock.launched()
+    except Exception as error:
+        core.device = None
+        complain(IN_DEVICE, "looking for the compute stream", error)
 
 
 def _announce(uuid: Optional[str], index: int, name: str, emulated: bool) -> None:

@@ -19,8 +19,8 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import events, layout
 from . import fetch as fetching
-from . import layout
 from .stacklevel import transparent
 from .stream import IN_STEP, complain, core, failed, now, ring_for
 
@@ -153,9 +153,9 @@ def stepped(optimizer: Any, begin: int) -> None:
     if counts or number < MOST_RECORDED:
         ring.put_off(end, (layout.STEP, 0, number, begin, end, core.step, thread, core.cpu_clock()))
     if core.device is None:
-        from . import events
-
         events.attach(optimizer)
+    elif counts:
+        events.launched()
 
 
 _book: Callable[[Any, int], None] = stepped

@@ -88,11 +88,13 @@ class CudaEvent:
         CudaEvent.made += 1
 
     def record(self, stream):
-        assert not self.cuda.capturing
+        assert not self.cuda.capturing and not self.cuda.captured_elsewhere
         self.t = self.cuda.clock.now
+        self.stream = stream
 
     def query(self):
-        assert not self.cuda.capturing
+        assert not self.cuda.capturing and not self.cuda.captured_elsewhere
+        self.cuda.clock.now += self.cuda.lock
         return True
 
     def elapsed_time(self, other):
@@ -105,8 +107,23 @@ class Cuda:
     def __init__(self, clock):
         self.clock = clock
         self.initialized = True
-        self.capturing = False
+        self.capturing = False  # on the stream of the thread that trains
+        self.captured_elsewhere = False  # by another thread
         self.bad_fork = False
+        self.stream = "default"
+        self.lock = 0  # ns that a query waits
+
+        class CUDAGraph:
+            def capture_begin(graph, **arguments):
+                self.captured_elsewhere = True
+
+            def capture_end(graph):
+                self.captured_elsewhere = False
+
+            def replay(graph):
+                return "replayed"
+
+        self.CUDAGraph = CUDAGraph
 
     def is_initialized(self):
         return self.initialized
@@ -122,7 +139,7 @@ class Cuda:
 
     def current_stream(self, device):
         assert self.initialized, "would initialise CUDA"
-        return "stream"
+        return self.stream
 
     def get_device_properties(self, index):
         return types.SimpleNamespace(name="Fake", uuid="1-2-3")
@@ -218,3 +235,131 @@ def test_an_attaching_error_is_noted_and_not_repeated(hook, cuda):
     events.attach(types.SimpleNamespace())
     (note,) = hook.read().note("hook-error")
     assert note["reason"] == stream.IN_DEVICE and not hook.core.off
+
+
+def clocked(hook, cuda, fetches=20):
+    """A training of some steps on one GPU, its fetches of 3 ms each; returns one step of it."""
+    opt = optimizer(("cuda", 1))
+
+    def call(_):
+        hook.clock.now += 3 * MS
+
+    observed = hook.iterator(call)
+
+    def step(on=None):
+        observed()
+        hook.clock.now += 2 * MS
+        usual, cuda.stream = cuda.stream, on or cuda.stream
+        if hook.core.device is None:
+            events.attach(opt)
+        else:
+            events.launched()
+        cuda.stream = usual
+
+    for _ in range(fetches):
+        step()
+    return step
+
+
+def seen(hook):
+    return len(hook.read().all("EXPOSED"))
+
+
+def test_a_clock_appears_once_cuda_is_in_use(hook, cuda):
+    cuda.initialized = False
+    step = clocked(hook, cuda)
+    assert seen(hook) == 0
+    cuda.initialized = True
+    for _ in range(300):
+        step()
+    assert seen(hook) > 0
+
+
+def test_a_forked_child_has_no_clock_and_asks_no_event_of_its_parent(hook, cuda):
+    clocked(hook, cuda)
+    cuda.bad_fork = True
+    cuda.lock = 10**15  # a query would be seen
+    stream._in_forked_child()
+    events.in_forked_child()
+    assert hook.core.device is None
+    events.attach(optimizer(("cuda", 1)))
+    assert hook.core.device is None and hook.clock.now < 10**15
+
+
+def test_no_event_is_touched_while_another_thread_captures(hook, cuda):
+    step = clocked(hook, cuda)
+    before = seen(hook)
+    graph = cuda.CUDAGraph()
+    graph.capture_begin(capture_error_mode="global")
+    for _ in range(20):
+        step()
+    assert seen(hook) == before
+    graph.capture_end()
+    for _ in range(20):
+        step()
+    assert seen(hook) > before and hook.read().errors == 0
+
+
+def test_a_capture_that_fails_to_begin_is_none(hook, cuda):
+    def refuse(graph):
+        raise RuntimeError("no")
+
+    cuda.CUDAGraph.capture_begin = refuse
+    step = clocked(hook, cuda)
+    before = seen(hook)
+    with pytest.raises(RuntimeError, match="no"):
+        cuda.CUDAGraph().capture_begin()
+    for _ in range(20):
+        step()
+    assert seen(hook) > before
+
+
+def test_fetches_beside_the_compute_stream_have_no_exposure(hook, cuda):
+    """What a stream has to run on which nothing is computed says nothing of the training."""
+    step = clocked(hook, cuda)
+    before = seen(hook)
+    for _ in range(events.LAG + 20):
+        step(on="side")  # the steps run there, the fetches are made beside
+    assert seen(hook) <= before + 1  # the fetch before the first of them was still right
+    for _ in range(events.LAG + 20):
+        step()
+    assert seen(hook) > before + 5
+
+
+def test_a_training_on_a_side_stream_has_exposure(hook, cuda):
+    cuda.stream = "side"
+    clocked(hook, cuda, fetches=40)
+    assert seen(hook) >= 40 - events.LAG - 2
+
+
+def test_a_replayed_graph_says_where_the_training_computes(hook, cuda):
+    """A warm-up on a side stream, then a graph that holds the whole step: no optimizer steps any more."""
+    opt = optimizer(("cuda", 1))
+    observed = hook.iterator(lambda _: None)
+    observed()
+    cuda.stream = "side"
+    events.attach(opt)
+    cuda.stream = "default"
+    graph = cuda.CUDAGraph()
+    for _ in range(events.LAG + 5):
+        observed()
+        assert graph.replay() == "replayed"
+    assert seen(hook) >= 3
+
+
+def test_a_clock_whose_queries_wait_is_given_up(hook, cuda):
+    step = clocked(hook, cuda)
+    cuda.lock = 5 * MS
+    for _ in range(30):
+        step()
+    assert hook.core.device is None and not hook.core.off
+    (note,) = hook.read().note("hook-error")
+    assert note["reason"] == stream.IN_DEVICE and "5.0 ms" in note["error"]
+
+
+def test_one_slow_query_is_no_reason_to_give_up(hook, cuda):
+    step = clocked(hook, cuda)
+    for i in range(40):
+        cuda.lock = 5 * MS if i % 3 == 0 else 0
+        step()
+    assert hook.core.device is not None and hook.read().errors == 0
