@@ -22,7 +22,7 @@ func (r *run) gpus() {
 	slices.SortStableFunc(r.out.GPUs, func(a, b GPU) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.UUID, b.UUID))
 	})
-	r.out.Ladder, r.out.HourCost = ladderOf(r.out.GPUs), priceOf(r.options.HourCost, false)
+	r.out.Ladder, r.out.HourCost = ladderOf(r.out.GPUs), priceOf(r.options.HourCost)
 }
 
 // describe is the GPU's row.
@@ -51,9 +51,9 @@ func (r *run) describe(d *device) GPU {
 	g.Coverage = quotient(float64(c.covered), float64(d.books.Allocated), "no time was allocated")
 	g.Untrusted = quotient(float64(c.untrusted), float64(c.windows), noWindow)
 	g.HeldRatio = quotient(float64(c.held), float64(c.heldKnown), d.whyNotHeld())
-	g.ResidentRatio = quotient(c.resident, c.residentKnown, noWindow)
+	g.ResidentRatio = quotient(c.resident, c.residentKnown, d.whyNotResident())
 	g.TensorActiveRatio = quotient(c.tensor, c.tensorKnown, "tensor activity was not read")
-	g.SMActiveRatio = portion(c.sm, c.smCount, worseIf(d.grade, g.Coverage.Or(0) < 0.9), d.counters(), d.whyNoActivity())
+	g.SMActiveRatio = portion(c.sm, c.smCount, coveredGrade(d.grade, c.smKnown/float64(max(1, d.books.Allocated))), d.counters(), d.whyNoActivity())
 	g.SMActiveComputing, g.SMActiveWaiting = d.unmixed.computing, d.unmixed.waiting
 	d.holders(&g)
 	g.Ladder = d.rungs(&g, r.options.HourCost)
@@ -77,11 +77,21 @@ func (d *device) whyNotHeld() string {
 	return "no source told who holds this GPU"
 }
 
+// whyNotResident is why it is not known whether kernels were there.
+func (d *device) whyNotResident() string {
+	if c := &d.ladder; c.windows > 0 && c.untrusted == c.windows {
+		return contradicts
+	}
+	return noWindow
+}
+
+const contradicts = "the counters contradict themselves in every window"
+
 // whyNoActivity is why SM activity is not known: the source says so itself, or the windows cannot be trusted.
 func (d *device) whyNoActivity() string {
 	switch c := d.ladder; {
 	case c.windows > 0 && c.untrusted == c.windows:
-		return "the counters contradict themselves in every window"
+		return contradicts
 	case d.Note.Why != "" && len(d.Note.Why) < 300:
 		return noActivity + ": " + d.Note.Why
 	}
@@ -104,8 +114,12 @@ const (
 	noActivity = "SM activity was not read"
 )
 
-func worseIf(g stat.Grade, worse bool) stat.Grade {
-	if worse {
+// coveredGrade is what is left of a grade when only a part of the time was measured.
+func coveredGrade(g stat.Grade, covered float64) stat.Grade {
+	switch {
+	case covered < coversHalf:
+		return stat.GradeC
+	case covered < coversWell:
 		return stat.Worse(g, stat.GradeB)
 	}
 	return g

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
@@ -24,15 +26,19 @@ type holding struct {
 	hidden     int64 // nobody was listed, and somebody used it
 	looked     bool  // processes were listed
 	grade      stat.Grade
+	source     string
 }
 
 // hold finds out when the GPU was held, and tells the windows that do not know.
 func (d *device) hold() {
-	h := holding{looked: len(d.Looks) > 0, grade: stat.GradeB} // one source, or seconds coarse
+	h := holding{looked: len(d.Looks) > 0, grade: stat.GradeB, source: "CUDA seen initialised"} // one source, or seconds coarse
+	if h.looked || len(d.listed()) > 0 {
+		h.source = "list of processes"
+	}
 	var held, free []span
 	for i := range d.Windows {
 		if w := &d.Windows[i]; w.Known {
-			h.grade = d.grade
+			h.grade, h.source = d.grade, d.counters()
 			if s := (span{w.Begin, w.End}); w.Holds {
 				held = append(held, s)
 			} else {
@@ -56,7 +62,7 @@ func (d *device) hold() {
 			free = append(free, s)
 		}
 	}
-	h.held = union(append(held, d.initialised()...))
+	h.held = union(slices.Concat(held, d.initialised(), d.listed()))
 	h.free = union(free).minus(h.held)
 	d.holding = h
 	d.tellWindows()
@@ -74,6 +80,27 @@ func (d *device) initialised() (all []span) {
 				break
 			}
 		}
+	}
+	return all
+}
+
+// listed is when whoever finds out about allocations found processes with a context, from one note to the next.
+func (d *device) listed() (all []span) {
+	since := load.Unknown
+	for _, a := range d.Allocations {
+		if a.By != recording.AllocatedByProcesses {
+			continue
+		}
+		if since != load.Unknown {
+			all = append(all, span{since, max(since, min(int64(a.Since), int64(a.T)))})
+		}
+		since = load.Unknown
+		if len(a.Holders) > 0 {
+			since = int64(a.T)
+		}
+	}
+	if since != load.Unknown {
+		all = append(all, span{since, d.Node.End})
 	}
 	return all
 }

@@ -141,7 +141,8 @@ func hostile(seed uint64) *recording.Memory {
 		id, _ := m.Declare(d)
 		ids = append(ids, id)
 		m.AddNote(id, recording.ClockNote{Monotonic: value(r), Realtime: value(r)})
-		m.AddNote(id, recording.GPUNote{GPU: uint16(r.IntN(3)), UUID: uuid, Grade: "A"})
+		m.AddNote(id, recording.GPUNote{GPU: uint16(r.IntN(3)), UUID: uuid, Grade: "A", Interval: unit.Some(value(r))})
+		m.AddNote(id, recording.AllocationNote{T: value(r), Since: value(r), UUID: uuid, By: []string{"processes", "slurm"}[r.IntN(2)], Holders: make([]recording.Holder, r.IntN(3))})
 		m.AddNote(id, recording.LoaderNote{Loader: uint16(number(r)), Kind: "watch", Length: unit.Some(int64(value(r)))})
 		m.AddNote(id, recording.SumsNote{Loader: uint16(number(r)), Fetches: unit.Some(value(r)), WaitNS: unit.Some(value(r)), BetweenNS: unit.Some(value(r))})
 	}

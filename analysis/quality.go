@@ -175,6 +175,7 @@ func (r *run) warnings() (all []string) {
 		}
 	}
 	all = append(all, r.besides()...)
+	all = append(all, r.otherWindows()...)
 	if r.foreign > 0 {
 		warn("%d GPUs beside those that ranks run on were watched and are left out: nothing says that they are assigned to this job", r.foreign)
 	}
@@ -216,4 +217,18 @@ func (r *run) world() (most int) {
 		}
 	}
 	return most
+}
+
+// otherWindows says where counters came in windows clearly other than was asked for: a watch is shared, and the shortest wish counts.
+func (r *run) otherWindows() []string {
+	for _, d := range r.devices {
+		asked, ok := d.Note.Interval.Get()
+		if !ok || asked == 0 || d.counted < 10 || d.Uncounted {
+			continue
+		}
+		if got := d.length / float64(d.counted); got > 1.5*float64(asked) || got < float64(asked)/1.5 {
+			return []string{fmt.Sprintf("counter windows are %.3g s long where %.3g s were asked for (a watch of the host engine is shared with other programs)", got/1e9, float64(asked)/1e9)}
+		}
+	}
+	return nil
 }

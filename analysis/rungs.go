@@ -28,7 +28,7 @@ const (
 // rungs are the numbers of the ladder of one device.
 func (d *device) rungs(g *GPU, hourCost float64) []Rung {
 	c, allocated := &d.ladder, float64(d.books.Allocated)
-	price := priceOf(hourCost, d.Note.Parent != "")
+	price := d.price(hourCost)
 	all := "no time was allocated"
 	sm := unit.None[float64](g.SMActiveRatio.Why())
 	if e, ok := g.SMActiveRatio.Get(); ok {
@@ -38,19 +38,12 @@ func (d *device) rungs(g *GPU, hourCost float64) []Rung {
 		sm = quotient(sum, weight, all)
 	}
 	resident := stat.Worse(d.grade, stat.GradeB) // GPU-util is a mean of the driver, of windows of its own
-	if d.Uncounted {
+	if d.Uncounted || d.Note.Parent != "" {      // the engine counter of a slice may read at most a half or a third (NVIDIA/DCGM issue 138)
 		resident = stat.GradeC
-	}
-	held, heldSource := d.holding.grade, "list of processes"
-	if !d.holding.looked {
-		heldSource = "CUDA seen initialised"
-		if held == d.grade {
-			heldSource = d.counters()
-		}
 	}
 	rungs := []Rung{
 		{Name: rungAllocated, Ratio: quotient(allocated, allocated, all), Grade: unit.Some(stat.GradeA), Coverage: quotient(allocated, allocated, all), Source: "time of the run"},
-		{Name: rungHeld, Ratio: g.HeldRatio, Grade: unit.Some(held), Coverage: quotient(float64(c.heldKnown), allocated, all), Source: heldSource},
+		{Name: rungHeld, Ratio: g.HeldRatio, Grade: unit.Some(d.holding.grade), Coverage: quotient(float64(c.heldKnown), allocated, all), Source: d.holding.source},
 		{Name: rungResident, Ratio: g.ResidentRatio, Grade: unit.Some(resident), Coverage: quotient(c.residentKnown, allocated, all), Source: d.counters()},
 		{Name: rungSM, Ratio: sm, Grade: unit.Some(d.grade), Coverage: quotient(c.smKnown, allocated, all), Source: d.counters()},
 		{Name: rungTensor, Ratio: g.TensorActiveRatio, Grade: unit.Some(d.grade), Coverage: quotient(c.tensorKnown, allocated, all), Source: d.counters()},
@@ -61,12 +54,22 @@ func (d *device) rungs(g *GPU, hourCost float64) []Rung {
 	return rungs
 }
 
-func priceOf(hourCost float64, slice bool) Ratio {
+// price is that of an hour of the device, where it is known what part of a GPU the job has.
+func (d *device) price(hourCost float64) Ratio {
+	price := priceOf(hourCost)
 	switch {
-	case !(hourCost > 0):
-		return unit.None[float64]("no price of a GPU-hour was given (--gpu-hour-cost)")
-	case slice:
+	case !price.IsKnown():
+	case d.Note.Parent != "":
 		return unit.None[float64]("it is a part of a GPU, and what part of the price is not known")
+	case d.shared():
+		return unit.None[float64]("the GPU is shared, and what part of the price is this job's is not known")
+	}
+	return price
+}
+
+func priceOf(hourCost float64) Ratio {
+	if !(hourCost > 0) {
+		return unit.None[float64]("no price of a GPU-hour was given (--gpu-hour-cost)")
 	}
 	return unit.Some(hourCost)
 }
@@ -79,13 +82,12 @@ func (r *Rung) worth(hours float64, price Ratio) {
 		return
 	}
 	r.Cost = unit.None[float64](price.Why())
-	switch covered := r.Coverage.Or(0); {
-	case covered < coversHalf:
+	covered := r.Coverage.Or(0)
+	r.Grade = unit.Some(coveredGrade(r.Grade.Or(stat.GradeC), covered))
+	if covered < coversHalf {
 		why := fmt.Sprintf("it was measured in %.0f %% of the allocated time", 100*covered)
-		r.Grade, r.GPUHours, r.Cost = unit.Some(stat.GradeC), unit.None[float64](why), unit.None[float64](why)
+		r.GPUHours, r.Cost = unit.None[float64](why), unit.None[float64](why)
 		return
-	case covered < coversWell:
-		r.Grade = unit.Some(stat.Worse(r.Grade.Or(stat.GradeC), stat.GradeB))
 	}
 	r.GPUHours = unit.Some(ratio * hours)
 	if p, ok := price.Get(); ok {
@@ -145,9 +147,9 @@ func (d *device) holders(g *GPU) {
 				g.Holders = append(g.Holders, name)
 			}
 		}
-		if a.By != "" {
-			g.AssignedBy = unit.Some(a.By)
-		}
+	}
+	if by := d.assignedBy(); by != "" {
+		g.AssignedBy = unit.Some(by)
 	}
 	g.Processes = unit.None[int]("no source listed processes")
 	most := 0
@@ -160,6 +162,16 @@ func (d *device) holders(g *GPU) {
 	if d.holding.hidden > 0 && most == 0 {
 		g.Processes = unit.None[int](d.whyNotHeld())
 	}
+}
+
+// assignedBy is who told whom the device is assigned to, the best there is; "" if nobody could.
+func (d *device) assignedBy() string {
+	for _, by := range []string{recording.AllocatedByKubernetes, recording.AllocatedBySlurm, recording.AllocatedByExporter, recording.AllocatedByProcesses} {
+		if slices.ContainsFunc(d.Allocations, func(a recording.AllocationNote) bool { return a.By == by && a.Holders != nil }) {
+			return by
+		}
+	}
+	return ""
 }
 
 const (
@@ -176,7 +188,7 @@ func (d *device) sharing() unit.Maybe[string] {
 			return unit.Some(a.Shared)
 		case len(a.Holders) > 1:
 			return unit.Some("several holders")
-		case a.By != recording.AllocatedByProcesses:
+		case a.By != recording.AllocatedByProcesses && a.Holders != nil:
 			told = unit.Some(notShared)
 		}
 	}

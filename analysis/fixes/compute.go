@@ -27,7 +27,7 @@ func mixedPrecision(j *job, s state) proposal {
 	tensor, knownT := j.p.Device.Tensor.Get()
 	fp32, knownF := j.p.Device.FP32.Get()
 	switch {
-	case j.waitsForData(s), knownT && tensor >= tensorIdle, knownF && fp32 < fp32Busy:
+	case j.waitsForData(s), j.model.Launching(), knownT && tensor >= tensorIdle, knownF && fp32 < fp32Busy:
 		return proposal{}
 	case knownT && knownF:
 		p.unpriced = fmt.Sprintf("the tensor pipes are active for %s of a step and the FP32 pipe for %s; %s", phrase.Percent(tensor), phrase.Percent(fp32), j.needsTrial(s))

@@ -150,7 +150,7 @@ func (s *subject) orphaned() (Verdict, bool) {
 			continue
 		}
 		v := s.idleVerdict(fmt.Sprintf("%s is in use and no process is listed that holds it: a context was left behind, or its process cannot be seen from here", g.Name))
-		v.ID, v.Confidence, v.Share = IdleAllocated, 0.6, unit.None[float64]("who uses it is not known")
+		v.ID, v.Confidence, v.Share = OrphanContext, 0.6, unit.None[float64]("who uses it is not known")
 		v.Evidence = evidence(v.Evidence).num("memory_used_bytes", g.Memory, "bytes", byDriver)
 		v.FalsifiedBy = "a process with a context on it in `nvidia-smi` on the machine itself, outside any container"
 		return v, true

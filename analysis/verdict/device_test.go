@@ -175,7 +175,7 @@ func TestIdleIsWhatWasSeenToBeIdle(t *testing.T) {
 		{"nobody says whose it is", []GPU{trains, spare(func(g *GPU) { g.Assigned = false })}, 400, true, "nothing tells whom it is assigned to"},
 		{"no steps, nothing ran", []GPU{spare(same)}, 0, true, "had nothing to run for 100 % of the time"},
 		{"no steps, counters say nothing", []GPU{spare(func(g *GPU) { g.Resident = loader.Num{} })}, 0, false, ""},
-		{"no steps, in use by nobody (M6)", []GPU{spare(func(g *GPU) { g.Held, g.Watched, g.Resident, g.Hidden = loader.Num{}, 0, unit.Some(1.0), true })}, 0, true, "a context was left behind"},
+		{"no steps, in use by nobody (M6)", []GPU{spare(func(g *GPU) { g.Held, g.Watched, g.Resident, g.Hidden = loader.Num{}, 0, unit.Some(1.0), true })}, 0, false, ""},
 	} {
 		f := judge(scenario.S26(), func(f *Facts, _ *loader.Parameters) { f.GPUs, f.Steps, f.Fetches = c.gpus, c.steps, c.steps })
 		check(t, c.name, f, IdleAllocated, c.found, c.says)
@@ -188,4 +188,14 @@ func TestABlindRunStillSaysThatItsCountersLie(t *testing.T) {
 	if got := ids(f); !slices.Equal(got, []string{NoStepsSeen, MetricUntrusted}) {
 		t.Errorf("%v", got)
 	}
+}
+
+// M6: a GPU in use of which nobody is listed, in a job without a step.
+func TestAGPUInUseOfWhichNobodyIsListed(t *testing.T) {
+	hidden := GPU{Name: "GPU b", Resident: unit.Some(1.0), Covered: 1, Hours: 1, Hidden: true, Memory: unit.Some(1e10)}
+	f := judge(scenario.S26(), func(f *Facts, _ *loader.Parameters) { f.GPUs, f.Steps, f.Fetches = []GPU{hidden}, 0, 0 })
+	check(t, "hidden", f, OrphanContext, true, "GPU b is in use and no process is listed that holds it: a context was left behind")
+	hidden.Ranks = 1
+	f = judge(scenario.S26(), func(f *Facts, _ *loader.Parameters) { f.GPUs = []GPU{hidden} })
+	check(t, "a rank is known to be on it", f, OrphanContext, false, "")
 }

@@ -27,6 +27,7 @@ const (
 	MemoryGrowth           = "memory-growth"
 	SHM                    = "shm"
 	IdleAllocated          = "idle-allocated"
+	OrphanContext          = "orphan-context"
 	ClockThrottle          = "clock-throttle"
 	PCIeLink               = "pcie-link"
 	MetricUntrusted        = "metric-untrusted"
@@ -45,7 +46,7 @@ func IDs() []string {
 	return []string{
 		TooFewWorkers, CPUCapped, ThreadOversubscription, CPUTransform, StorageLatency, StorageBandwidth, SerialRead,
 		ReadAmplification, ColdCache, CacheThrash, StartOfEpoch, StarvedWorkers, DuplicateData, SlowTail, HandOff, MainProcess,
-		Copy, Sync, LaunchBound, ComputeBound, PeriodicStall, RankStraggler, MemoryGrowth, SHM, IdleAllocated, ClockThrottle,
+		Copy, Sync, LaunchBound, ComputeBound, PeriodicStall, RankStraggler, MemoryGrowth, SHM, IdleAllocated, OrphanContext, ClockThrottle,
 		PCIeLink, MetricUntrusted, NoStepsSeen, HookNotLoaded, LoaderNotSeen, NoSteadyState, Healthy, DataWait,
 	}
 }

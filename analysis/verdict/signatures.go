@@ -28,4 +28,4 @@ var signatures = []signature{
 }
 
 // blindTo are the verdicts that say why nothing can be judged, and those that are said for want of another.
-var blindTo = []string{HookNotLoaded, NoStepsSeen, LoaderNotSeen, NoSteadyState, DataWait, Healthy}
+var blindTo = []string{OrphanContext, HookNotLoaded, NoStepsSeen, LoaderNotSeen, NoSteadyState, DataWait, Healthy}

@@ -55,6 +55,9 @@ func fixes(r *analysis.Result) Fixes {
 	}
 	if len(f.Rows) == 0 {
 		f.Words = "No fix is worth making: none of those considered changes the step by a meaningful amount."
+		if len(r.Unpriced) > 0 {
+			f.Words = "None of those whose effect can be predicted changes the step by a meaningful amount."
+		}
 		return f
 	}
 	f.Plan = plan(r, list, st)

@@ -23,6 +23,7 @@ var leads = map[string]string{
 	"memory-growth":    "Memory of the workers grows",
 	"shm":              "Shared memory is short",
 	"idle-allocated":   "Allocated, not used",
+	"orphan-context":   "In use by nobody who is listed",
 	"clock-throttle":   "The GPU clock is held down",
 	"pcie-link":        "The PCIe link runs below its speed",
 	"metric-untrusted": "The GPU counters contradict themselves",
