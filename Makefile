@@ -13,7 +13,7 @@ export DATAWAIT_PYTHON := $(PYTHON)
 
 PYFILES := probe/hook examples
 
-.PHONY: help build demo test test-go test-python test-latest-torch soak lab bench lint setup wheel clean
+.PHONY: help build demo test test-go test-python test-latest-torch soak lab bench gpu-check lint setup wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -66,6 +66,11 @@ lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 bench: build ## Benchmarks, readable by benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./probe/... ./analysis/... ./report/... ./cmd/...
 	$(PYTHON) probe/hook/bench/bench_hook.py
+
+# Where there is no Go, a bin/datawait that was carried there will do.
+gpu-check: ## Hold datawait against a GPU that does known work (4 minutes; needs PyTorch with CUDA); prints JSON
+	@[ -x $(BIN) ] || $(MAKE) build
+	@$(PYTHON) examples/gpucheck/check.py --datawait $(BIN)
 
 lint: ## gofmt, vet, staticcheck, ruff, mypy
 	@.ci/lint

@@ -55,6 +55,6 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s))
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
 	return root
 }
