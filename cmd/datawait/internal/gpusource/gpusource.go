@@ -15,6 +15,7 @@ import (
 	"github.com/datawait/datawait/probe/gpu/dcgm"
 	"github.com/datawait/datawait/probe/gpu/emulated"
 	"github.com/datawait/datawait/probe/gpu/nvml"
+	"github.com/datawait/datawait/probe/gpu/scrape"
 )
 
 // Kinds of sources, as --gpu has them.
@@ -23,40 +24,47 @@ const (
 	Emulated     = "emulated"      // the device of datawait.emulated
 	DCGM         = "dcgm"          // a host engine that runs, at an address or where one usually listens
 	DCGMEmbedded = "dcgm-embedded" // a host engine in datawait's own process
+	Scrape       = "scrape"        // the page of a dcgm-exporter, at an address or this machine's own
 	NVML         = "nvml"          // counters of Hopper and newer; elsewhere GPU-util only
 	None         = "none"
 )
 
 // Help lists what --gpu takes, for people.
-const Help = "auto, dcgm, dcgm=ADDRESS, dcgm-embedded, nvml, emulated or none"
+const Help = "auto, dcgm, dcgm=ADDRESS, dcgm-embedded, nvml, scrape, scrape=URL, emulated or none"
 
 // Built lists the sources this build has: NVIDIA's bindings need cgo.
 func Built() []string {
 	if dcgm.Built && nvml.Built {
-		return []string{DCGM, NVML, Emulated}
+		return []string{DCGM, NVML, Scrape, Emulated}
 	}
-	return []string{Emulated}
+	return []string{Scrape, Emulated}
 }
 
 // Choice is a value of --gpu.
 type Choice struct {
 	Kind    string
-	Address string // of a host engine: host:port or the path of its socket; "" = the usual ones
+	Address string // of a host engine, host:port or the path of its socket, or the URL of an exporter's page; "" = the usual ones
 }
 
 // Parse reads a value of --gpu.
 func Parse(text string) (Choice, error) {
 	kind, address, given := strings.Cut(text, "=")
 	switch kind {
-	case Auto, Emulated, DCGM, DCGMEmbedded, NVML, None:
+	case Auto, Emulated, DCGM, DCGMEmbedded, NVML, Scrape, None:
 	default:
 		return Choice{}, fmt.Errorf("there is no GPU source %q", kind)
 	}
-	if given && kind != DCGM {
+	if given && kind != DCGM && kind != Scrape {
 		return Choice{}, fmt.Errorf("the GPU source %s takes no address", kind)
 	}
 	if given && address == "" {
 		return Choice{}, fmt.Errorf("the address after %s= is empty", kind)
+	}
+	if given && kind == Scrape {
+		var err error
+		if address, err = scrape.Address(address); err != nil {
+			return Choice{}, err
+		}
 	}
 	return Choice{kind, address}, nil
 }
@@ -111,7 +119,7 @@ func (c Choice) Open(ctx context.Context, o Options) (*gpu.Choice, time.Duration
 	poll := max(o.Interval, 200*time.Millisecond)
 	if strings.Contains(source.Name(), dcgm.Name) {
 		poll = max(o.Interval, 2*time.Second)
-	} else if strings.Contains(source.Name(), nvml.StatesName) {
+	} else if strings.Contains(source.Name(), nvml.StatesName) || strings.Contains(source.Name(), scrape.Name) {
 		poll = max(o.Interval, time.Second)
 	}
 	return source, poll, nil
@@ -137,6 +145,9 @@ func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
 		}
 		return gpu.Patient(s, patience), nil
 	}}
+	page := gpu.Candidate{Name: scrape.Name, Open: func(ctx context.Context) (gpu.Source, error) {
+		return source(scrape.Open(ctx, scrape.Options{URL: c.Address, Partly: c.Kind == Scrape}))
+	}}
 	switch c.Kind {
 	case Emulated:
 		return []gpu.Candidate{logs}, nil
@@ -144,11 +155,16 @@ func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
 		return []gpu.Candidate{engine}, []gpu.Candidate{states}
 	case NVML:
 		return []gpu.Candidate{gpm}, []gpu.Candidate{states}
+	case Scrape:
+		if !driver() { // the exporter may be another machine's
+			return []gpu.Candidate{page}, nil
+		}
+		return []gpu.Candidate{page}, []gpu.Candidate{states}
 	case Auto:
 		if !driver() { // asking would only bring reasons that nobody wants to read
 			return []gpu.Candidate{logs}, nil
 		}
-		return []gpu.Candidate{logs, engine, gpm}, []gpu.Candidate{states}
+		return []gpu.Candidate{logs, engine, gpm, page}, []gpu.Candidate{states}
 	}
 	return nil, nil
 }
