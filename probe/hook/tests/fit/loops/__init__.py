@@ -1,0 +1,83 @@
+"""Runs on the side of the job: training loops as people write them, by the name of their cell."""
+
+from .ends import (
+    bad_sample,
+    interrupted,
+    leaves,
+    terminated,
+)
+from .optimizers import (
+    by_hand,
+    closures,
+    inference,
+    saves,
+    scaled,
+    scheduled,
+    several_optimizers,
+    sweep,
+)
+from .passes import (
+    accumulation,
+    after_the_end,
+    cycled,
+    deleted,
+    early_break,
+    forever,
+    kept,
+    progress_bar,
+    short_epochs,
+    skip_bad,
+)
+from .several import (
+    gan,
+    in_processes,
+    nested,
+    twins,
+    validation,
+    validation_made_anew,
+    zipped,
+)
+from .threads import (
+    asynchronous,
+    prefetching_and_training_threads,
+    prefetching_thread,
+    threads_in_turn,
+    training_thread,
+)
+
+__all__ = [
+    "accumulation",
+    "after_the_end",
+    "asynchronous",
+    "bad_sample",
+    "by_hand",
+    "closures",
+    "cycled",
+    "deleted",
+    "early_break",
+    "forever",
+    "gan",
+    "in_processes",
+    "inference",
+    "interrupted",
+    "kept",
+    "leaves",
+    "nested",
+    "prefetching_and_training_threads",
+    "prefetching_thread",
+    "progress_bar",
+    "saves",
+    "scaled",
+    "scheduled",
+    "several_optimizers",
+    "short_epochs",
+    "skip_bad",
+    "sweep",
+    "terminated",
+    "threads_in_turn",
+    "training_thread",
+    "twins",
+    "validation",
+    "validation_made_anew",
+    "zipped",
+]
