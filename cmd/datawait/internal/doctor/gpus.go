@@ -128,6 +128,8 @@ func allocation(s seen) Finding {
 		f.State, f.Grade, f.Says = Good, "A", "the kubelet tells which pod each GPU is assigned to"
 	case by[recording.AllocatedBySlurm]:
 		f.State, f.Grade, f.Says = Good, "A", "Slurm tells which job each GPU is assigned to"
+	case by[recording.AllocatedByExporter]:
+		f.State, f.Grade, f.Says = Good, "B", "the labels of a dcgm-exporter tell whom the GPUs are assigned to"
 	case by[recording.AllocatedByProcesses]:
 		f.State, f.Grade, f.Says = Limited, "C", "a GPU counts as held while a process has a context on it; to whom it is promised is not known"
 		f.Raise = "under Kubernetes mount /var/lib/kubelet/pod-resources; under Slurm run inside the job"
