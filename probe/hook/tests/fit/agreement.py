@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import Any, Dict, List, Tuple
 
 from launcher import Pair, Run
@@ -101,9 +100,9 @@ def same_totals(name: str, number: int, matched: "List[Tuple[Dict[str, Any], Rec
 def close_in_time(matched: "List[Tuple[Dict[str, Any], Record]]") -> None:
     """No recorded wait is longer than what the script's clock read around it (match saw to that), nor much shorter.
 
-    What lies between is the hook's own work. A busy machine may take the CPU away in the middle of it, hence a tight
-    bound on the least and wide ones on the others. The first fetch of an iterator says what the loader is (and that of
-    a process makes the ring): it is left out."""
+    What lies between is the hook's own work. A busy machine may take the CPU away in the middle of it, from most
+    fetches where many want it, hence a tight bound on the least, one on the best quarter and a wide one on all. The
+    first fetch of an iterator says what the loader is (and that of a process makes the ring): it is left out."""
     gaps = [
         (row["end"] - row["begin"]) - (record.exit - record.enter)
         for row, record in matched[1:]
@@ -111,8 +110,8 @@ def close_in_time(matched: "List[Tuple[Dict[str, Any], Record]]") -> None:
     ]
     if len(gaps) >= 8:
         assert min(gaps) < 200 * MICROSECOND, sorted(gaps)
-        assert median(gaps) < MILLISECOND, sorted(gaps)
-        assert sum(gaps) < len(gaps) * MILLISECOND + 100 * MILLISECOND, sorted(gaps)
+        assert sorted(gaps)[len(gaps) // 4] < MILLISECOND, sorted(gaps)
+        assert sum(gaps) < len(gaps) * MILLISECOND + 500 * MILLISECOND, sorted(gaps)
 
 
 def same_steps(run: Run, ring: Ring) -> None:
