@@ -43,6 +43,7 @@ type device struct {
 	*load.GPU
 	ranks   []*rank
 	grade   stat.Grade
+	doubt   int64 // a lag that is as likely
 	lag     int64 // its counters run this much late; they are shifted back already
 	books   ledger.Totals
 	ladder  ladder

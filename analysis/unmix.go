@@ -30,6 +30,7 @@ const (
 	lagExplains  = 0.3  // explained variance that a lag must reach
 	lagSteps     = 10   // per window
 	lagReach     = 2    // windows
+	lagFiner     = 10   // per step, around the best
 )
 
 // skew finds and undoes the lag of the GPU's counters.
@@ -37,15 +38,15 @@ func (d *device) skew() {
 	if len(d.ranks) != 1 || len(d.Windows) == 0 || d.shared() {
 		return
 	}
-	d.lag = d.late()
+	d.lag, d.doubt = d.late()
 	for i := range d.Windows {
 		d.Windows[i].Begin -= d.lag
 		d.Windows[i].End -= d.lag
 	}
 }
 
-// late returns by how much the windows are stamped too late.
-func (d *device) late() int64 {
+// late returns by how much the windows are stamped too late, and another lag that explains a little more and not clearly more.
+func (d *device) late() (lag, doubt int64) {
 	k := d.ranks[0]
 	waits := k.waiting()
 	length := d.typicalWindow()
@@ -69,10 +70,23 @@ func (d *device) late() int64 {
 			best, bestLag = l.R2, lag
 		}
 	}
+	bestLag = k.refine(some, waits, bestLag, length/lagSteps)
 	if best >= lagExplains && best >= zero+lagClear {
-		return bestLag
+		return bestLag, bestLag
 	}
-	return 0
+	return 0, bestLag
+}
+
+// refine looks for the lag that explains most closer to the best of those a step apart.
+func (k *rank) refine(windows []load.Window, waits *cumulative, lag, step int64) int64 {
+	best, bestLag := 0.0, lag
+	for i := int64(-lagFiner + 1); i < lagFiner; i++ {
+		at := lag + i*step/lagFiner
+		if l, ok := k.line(windows, waits, at); ok && l.Slope < 0 && l.N >= unmixWindows && l.R2 > best {
+			best, bestLag = l.R2, at
+		}
+	}
+	return bestLag
 }
 
 func abs(v int64) int64 { return max(v, -v) }
@@ -105,6 +119,9 @@ func (d *device) unmix() unmixed {
 	switch {
 	case !ok || l.N < unmixWindows:
 		return none("too few counter windows, or too alike, lie in steady training")
+	}
+	l = k.doubted(l, d)
+	switch {
 	case l.Zero.Half() > unmixHalf || l.One.Half() > unmixHalf:
 		return none("the counter windows are too long to tell computing from waiting")
 	}
@@ -116,6 +133,24 @@ func (d *device) unmix() unmixed {
 		unit.Some(l.Zero.Clamp(0, 1).Estimate(l.N, grade, d.counters())),
 		unit.Some(l.One.Clamp(0, 1).Estimate(l.N, grade, d.counters())),
 	}
+}
+
+// doubted widens what a line says by what it would say at another lag that the windows do not rule out: at a wrong one, computing and
+// waiting look more alike than they are.
+func (k *rank) doubted(l stat.Line, d *device) stat.Line {
+	if d.doubt == d.lag {
+		return l
+	}
+	if other, ok := k.line(d.Windows, k.waiting(), d.doubt-d.lag); ok && other.N >= unmixWindows {
+		l.Zero, l.One = reaching(l.Zero, other.Zero), reaching(l.One, other.One)
+	}
+	return l
+}
+
+// reaching widens an interval so that it holds another one's value.
+func reaching(i, other stat.Interval) stat.Interval {
+	i.Low, i.High = min(i.Low, other.Value-other.Half()), max(i.High, other.Value+other.Half())
+	return i
 }
 
 // line regresses SM activity on the share of waiting, over the windows that lie in steady training once they are shifted by lag.

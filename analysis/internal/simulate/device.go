@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -27,7 +28,7 @@ func (d *device) launch(now, duration int64, depth int) int64 {
 
 // windows reads the counters.
 func (d *device) windows(ref uint16, j Job, end int64) (all []recording.GPU) {
-	i := 0
+	i, noise := 0, rand.New(rand.NewPCG(uint64(ref), 1))
 	for begin := int64(origin); begin < end; begin += j.Window {
 		until := min(begin+j.Window, end)
 		for i > 0 && d.busy[i-1][1] > begin {
@@ -38,8 +39,12 @@ func (d *device) windows(ref uint16, j Job, end int64) (all []recording.GPU) {
 			sum += max(0, min(until, d.busy[i][1])-max(begin, d.busy[i][0]))
 		}
 		resident := float32(float64(sum) / float64(until-begin))
+		sm := resident*j.SM + (1-resident)*j.IdleSM
+		if j.Noise > 0 {
+			sm += j.Noise * (2*noise.Float32() - 1)
+		}
 		all = append(all, recording.GPU{Flags: recording.GPUEmulated | recording.GPUHeldKnown | recording.GPUHeld, Ref: ref,
-			Begin: uint64(begin + j.Lag), End: uint64(until + j.Lag), SM: resident * j.SM, Resident: resident, Tensor: resident * j.SM / 2,
+			Begin: uint64(begin + j.Lag), End: uint64(until + j.Lag), SM: min(1, max(0, sm)), Resident: resident, Tensor: resident * j.SM / 2,
 			DRAM: nan, Copy: nan, Power: nan, SMClock: nan, Memory: nan})
 	}
 	return all

@@ -28,6 +28,8 @@ type Job struct {
 	Depth      int             // launches that may be queued on the device; 0 = the host waits for each
 	Host       int64           // host time of a step outside next()
 	SM         float32         // SM activity while computing
+	IdleSM     float32         // SM activity while not, as of another stream
+	Noise      float32         // of the counters: each window's activity is off by at most so much
 	Window     int64           // of counters; 0 = no counters
 	NoEvents   bool            // no device clock
 	Lag        int64           // counters are stamped this much late
