@@ -92,8 +92,11 @@ func (d *device) whyNoActivity() string {
 	switch c := d.ladder; {
 	case c.windows > 0 && c.untrusted == c.windows:
 		return contradicts
-	case d.Note.Why != "" && len(d.Note.Why) < 300:
-		return noActivity + ": " + d.Note.Why
+	case d.Note.Why != "":
+		return noActivity + ": " + shortened(d.Note.Why)
+	}
+	if all := troubles(d.Node); len(all) > 0 {
+		return noActivity + ": " + shortened(all[0])
 	}
 	return noActivity
 }

@@ -83,8 +83,14 @@ func (r *run) coverage(q *Quality) {
 		q.GPU.WindowSeconds = unit.Some(length / float64(windows) / 1e9)
 		q.GPU.Coverage = quotient(covered, allocated, noWindow)
 	}
-	if len(r.devices) == 0 && q.GPU.Why == "" {
+	trouble := r.trouble()
+	switch {
+	case len(r.devices) == 0 && trouble != "":
+		q.GPU.Why = "no GPU was watched: " + trouble
+	case len(r.devices) == 0:
 		q.GPU.Why = "no GPU was watched"
+	case q.GPU.Why == "":
+		q.GPU.Why = trouble
 	}
 }
 
@@ -176,6 +182,7 @@ func (r *run) warnings() (all []string) {
 	}
 	all = append(all, r.besides()...)
 	all = append(all, r.otherWindows()...)
+	all = append(all, r.troubled()...)
 	if r.foreign > 0 {
 		warn("%d GPUs beside those that ranks run on were watched and are left out: nothing says that they are assigned to this job", r.foreign)
 	}

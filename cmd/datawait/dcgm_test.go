@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -51,6 +52,7 @@ for batch in datawait.watch(range(60), workers=0):
 `
 
 func TestTheReportHasDCGMsCounters(t *testing.T) {
+	t.Parallel()
 	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups, "dcgm=ENGINE", training)
 	gpus := report["gpus"].([]any)
 	if len(gpus) != 1 {
@@ -69,5 +71,83 @@ func TestTheReportHasDCGMsCounters(t *testing.T) {
 	}
 	if coverage := g["coverage"].(float64); coverage < 0.7 {
 		t.Errorf("the counters cover %v of the run", coverage)
+	}
+}
+
+// longer is training of six seconds: the host engine is asked every two.
+var longer = strings.ReplaceAll(training, "range(60)", "range(120)")
+
+// TestTheReportSaysWhyThereAreNoCounters has what people meet most.
+func TestTheReportSaysWhyThereAreNoCounters(t *testing.T) {
+	busy := standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9") + standin.Groups
+	for name, c := range map[string]struct {
+		scenario string
+		words    []string
+	}{
+		"the profiling module is missing": {busy + "no-profiling code=-33\n", []string{"datacenter-gpu-manager-4-proprietary", "restart the nvidia-dcgm service"}},
+		"the engine has no root":          {busy + "no-profiling when=watch code=-29\n", []string{"run the nvidia-dcgm service as root"}},
+		"somebody else has the counters":  {busy + "no-profiling when=watch code=-37\n", []string{"somebody else owns the counters", "Nsight"}},
+		"no counters can be combined":     {busy + "no-profiling when=watch code=-38\n", []string{"other clients of this engine"}},
+		"the driver is not loaded":        {busy + "no-driver\n", []string{"sees no GPU", "is the NVIDIA driver loaded"}},
+		"it is no engine":                 {busy + "not-dcgm\n", []string{"does not answer as a host engine"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, said := recordReport(t, c.scenario, "dcgm=ENGINE", training)
+			why := report["quality"].(map[string]any)["gpu"].(map[string]any)["why"].(string)
+			for _, w := range c.words {
+				if !strings.Contains(unwrapped(said), w) {
+					t.Errorf("the terminal does not say %q", w)
+				}
+				if !strings.Contains(why, w) {
+					t.Errorf("the report's reason %q does not say %q", why, w)
+				}
+			}
+			for _, g := range report["gpus"].([]any) {
+				if sm := g.(map[string]any)["sm_active_ratio"]; sm != nil {
+					t.Errorf("SM activity %v from nowhere", sm)
+				}
+			}
+			if t.Failed() {
+				t.Log(said)
+			}
+		})
+	}
+}
+
+// unwrapped puts what was broken into lines for a terminal back together.
+func unwrapped(said string) string { return strings.Join(strings.Fields(said), " ") }
+
+func TestAnEngineThatDiesInTheMiddleIsToldAndWhatItCountedStays(t *testing.T) {
+	t.Parallel()
+	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups+"dead at=3s\n", "dcgm=ENGINE", longer)
+	g := report["gpus"].([]any)[0].(map[string]any)
+	sm, ok := g["sm_active_ratio"].(map[string]any)
+	if !ok || sm["value"].(float64) < 0.419 || sm["value"].(float64) > 0.421 || sm["grade"] == "A" {
+		t.Errorf("SM activity %+v", g["sm_active_ratio"])
+	}
+	warnings := fmt.Sprint(report["quality"].(map[string]any)["warnings"])
+	if !strings.Contains(warnings, "the connection to the host engine is lost") {
+		t.Errorf("warnings %s", warnings)
+	}
+	if t.Failed() {
+		t.Log(said)
+	}
+}
+
+func TestAGPUThatFallsOffTheBusIsAnEventAndNotIdle(t *testing.T) {
+	t.Parallel()
+	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups+"gone gpu=0 at=3s\nxid gpu=0 code=79 at=3s\n", "dcgm=ENGINE", longer)
+	g := report["gpus"].([]any)[0].(map[string]any)
+	sm, ok := g["sm_active_ratio"].(map[string]any)
+	if !ok || sm["value"].(float64) < 0.419 || sm["value"].(float64) > 0.421 {
+		t.Errorf("SM activity %+v", g["sm_active_ratio"])
+	}
+	events, _ := json.Marshal(g["events"])
+	if !strings.Contains(string(events), "79") || !strings.Contains(unwrapped(said), "Xid 79") {
+		t.Errorf("events %s", events)
+	}
+	if t.Failed() {
+		t.Log(said)
 	}
 }

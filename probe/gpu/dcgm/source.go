@@ -78,7 +78,7 @@ func (s *Source) begin() error {
 	}
 	s.engine.disconnect()
 	if err = explain(err); errors.Is(err, errLost) {
-		return fmt.Errorf("what listens at %s does not answer as a host engine does, or it is ending: %w", s.engine.at, err)
+		return fmt.Errorf("what listens at %s does not answer as a host engine does, or it is ending", s.engine.at)
 	}
 	return err
 }

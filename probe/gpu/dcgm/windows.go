@@ -34,7 +34,7 @@ type sample struct {
 }
 
 func newAssembler(asked int64) *assembler {
-	return &assembler{asked: asked, settle: max(3*asked, 500e6), samples: map[uint16]map[int64]sample{}}
+	return &assembler{asked: asked, settle: max(2*asked, 200e6), samples: map[uint16]map[int64]sample{}}
 }
 
 // overlap is how far before what was seen a read begins anew: what settles may still come there.
