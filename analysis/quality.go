@@ -53,7 +53,7 @@ func (r *run) hook(q *Quality) {
 	}
 }
 
-// hookCost is what the hook took of a fetch, by its own clock; in loops faster than a millisecond an upper bound.
+// hookCost is what the hook took of a fetch, by its own clock; in loops faster than a millisecond from samples.
 func (r *run) hookCost() Ratio {
 	var taken mean
 	for _, k := range r.job.Ranks {

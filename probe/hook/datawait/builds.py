@@ -9,8 +9,8 @@ from typing import Any, Dict, Optional
 from . import layout, meter
 from .layout import UNKNOWN16, UNKNOWN32, UNKNOWN64
 from .meter import Meter
-from .ring import totals_slot
 from .stream import IN_WORKER, builds, core, failed, ring_for
+from .totals import totals_slot
 
 get_ident = threading.get_ident
 _here = threading.local()  # .meter: counters of this thread; .ring: the ring they belong to; .open: a batch is open
@@ -105,7 +105,7 @@ class Building:
             ring.pending.append((layout.BATCH, flags, self.ref, *fields))
             if after is not None:
                 counters.write(ring, self.ref, after, self.batch, False)
-            ring.longs[(totals_slot(self.ref) >> 3) + 5] += 1
+            ring.longs[totals_slot(self.ref) + 5] += 1
             if end >= ring.flush_at or len(ring.pending) > 60:
                 ring.flush(end)
         except Exception as inner:

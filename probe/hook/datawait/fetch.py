@@ -1,33 +1,40 @@
 """One ``next()`` on a loader: the hot path, about two clock reads and one packed record.
 
-``fetch`` calls the loader exactly once and returns or raises exactly what the loader did. The training thread is the
+The loader is called exactly once, and what it returned or raised is returned or raised. The training thread is the
 main thread until an optimizer steps on another one; a ``next()`` inside another, or on any other thread, is recorded
 as upstream time. What other threads fetch before the first step is held back until that says which of them trains.
-Thread CPU is read for fetches at least a millisecond apart (ten where they are trivial), elsewhere it is unknown:
-reading it costs as much as all the rest.
+Thread CPU is read for fetches at least a millisecond apart (ten where they are trivial), elsewhere
+it is unknown: reading it costs as much as all the rest.
+
+There are two ways through it that leave the same records. In a loop faster than a millisecond most fetches only have
+two times to tell: they go the short way of ``observing``, which is one frame and as few lines as can be. What is cold
+costs more than what is computed: ten lines of Python between two batches of a real loader take as long as thirty in a
+loop of their own, and after a step of 30 ms every object, C function and system call touched is a microsecond or
+more. Tried, and no better: packing at once instead of in rows of 64 (or of 32 or 16: a flush has its own price),
+packing a row by columns, records as flat lists of numbers, properties that fold the switches of ``core`` into one.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
-import weakref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Optional
 
 from . import layout
 from .foreign import own
-from .layout import END, ERROR, FETCH, FIRST, NESTED, NO_GRAD, OFF_THREAD, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .layout import END, ERROR, FETCH, FIRST, NESTED, NO_GRAD, OFF_THREAD, UNCOUNTED, UNKNOWN64
 from .meter import Meter
-from .ring import NOTES_SPARED, Ring, Totals
+from .ring import PLAIN, Ring
 from .stacklevel import transparent
 from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, ring_for
+from .track import Loader as Loader
+from .track import Track as Track
+from .track import look_around
 
 MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10  # fetches that take less are measured every ten milliseconds
 LOOK_EVERY = 100 * MILLISECOND
 UNSTEPPED = UNCOUNTED | NO_GRAD  # where steps are fetches, these are none
-EMULATED_GPU = os.environ.get("DATAWAIT_GPU") == "emulated"
 
 get_ident = threading.get_ident
 _depths = threading.local()  # .depth: next() calls a thread other than the training one is inside of
@@ -35,10 +42,6 @@ _depths = threading.local()  # .depth: next() calls a thread other than the trai
 
 def _always() -> bool:
     return True
-
-
-def _none() -> None:
-    return None
 
 
 is_grad_enabled: Callable[[], bool] = _always
@@ -55,74 +58,68 @@ def use_torch() -> None:
         is_grad_enabled = found
 
 
-class Loader:
-    """A loader object as the records know it."""
+def observing(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A ``__next__`` around call for iterators that carry their Track in ``_datawait``: the short way.
 
-    __slots__ = ("number", "ring", "note", "epochs", "totals", "latest")
-    totals: Totals
+    It is for the training fetches of a loop under way. ``fetch`` takes the others: the first of an iterator, those
+    inside another, with a device clock, for the cached-data test, on other threads, and all while the hook is off.
+    """
+    state: Any = core
 
-    def __init__(self, number: int, note: Dict[str, Any]) -> None:
-        self.number = number
-        self.note = note
-        self.epochs = 0
-        self.latest: Callable[[], Any] = _none  # a weak reference to its newest Track
-        self.ring: Optional[Ring] = None
+    def __next__(self: Any) -> Any:
+        track = self._datawait
+        if track is None:  # made before the hook was installed, or while it was off
+            return call(self)
+        ring = track.ring
+        if (
+            ring is not state.ring or state.inside is not None or not track.batch or state.off or state.timing
+            or state.test_due or state.device is not None or get_ident() != state.training
+        ):  # fmt: skip
+            return fetch(track, call, self)
+        flags = 0
+        cpu = -1
+        try:
+            if not is_grad_enabled():
+                flags = NO_GRAD
+            ready = track.ready
+            waiting = track.waiting if ready is None else ready(self)
+            step = state.step
+            state.inside = track
+            enter = state.clock()
+            began = enter
+            if enter >= state.measure_at:
+                cpu = _look(state.clock(), track.builds)
+                enter = state.clock()
+        except BaseException as error:
+            state.inside = None
+            _failed(error, "before next")
+            return call(self)
+        try:
+            batch = call(self)
+        except BaseException as error:
+            _raised(error, ring, track, self, flags, enter, step, waiting, cpu, None)
+            raise
+        try:
+            leave = state.clock()
+            if cpu >= 0 or flags:
+                _deliver(batch, ring, track, self, flags, began, enter, leave, step, waiting, cpu, None, None)
+                return batch
+            number = track.batch
+            index = track.index
+            pending = ring.pending
+            pending.append((PLAIN, track, enter, leave, number if index is None else index(self), step, waiting))
+            state.inside = None  # not before: a signal handler may fetch between any two lines
+            track.batch = number + 1
+            if state.unit == 0:
+                state.step = step + 1
+            if leave >= ring.flush_at or len(pending) > 63:
+                _flush(ring, leave)
+        except BaseException as error:
+            state.inside = None
+            _failed(error, "after next")
+        return batch
 
-    def join(self, ring: Ring, builds: bool, length: Optional[int]) -> None:
-        """Announces the loader in a ring that does not know it yet (the first, or a forked child's own)."""
-        self.ring = ring
-        self.totals = ring.totals_of(self.number, builds, length)
-        ring.note(self.note, spare=NOTES_SPARED)
-
-
-class Track:
-    """One iterator of a loader. Holds no reference to the iterator: workers stop when that is dropped."""
-
-    __slots__ = ("loader", "number", "ring", "epoch", "batch", "first", "length", "ready", "waiting", "index", "builds",
-                 "source", "__weakref__")  # fmt: skip
-
-    def __init__(self, loader: Loader) -> None:
-        self.loader = loader
-        self.number = loader.number
-        self.ring: Optional[Ring] = None
-        self.epoch = loader.epochs
-        loader.epochs += 1
-        loader.latest = weakref.ref(self)
-        self.batch = 0
-        self.first = FIRST
-        self.length: Optional[int] = None  # batches this iterator will yield
-        self.ready: Optional[Callable[[Any], int]] = None  # batches built and waiting …
-        self.waiting = UNKNOWN32  # … or the answer that needs no asking
-        self.index: Optional[Callable[[Any], int]] = None  # index of the batch just delivered, if not simply counted
-        self.builds = False  # the fetch itself builds the batch (no workers): its counters are read
-        self.source: Any = None
-
-    def join(self, ring: Ring) -> None:
-        self.ring = ring
-        if self.loader.ring is not ring:
-            self.loader.join(ring, self.builds, self.length)
-        self.begun(ring)
-
-    def begun(self, ring: Ring) -> None:
-        """An epoch of this iterator begins."""
-        self.loader.totals.begin_epoch(self.length)
-        self.write_iterator(ring)
-        look_around()
-
-    def write_iterator(self, ring: Ring) -> None:
-        """Writes ITERATOR and what else a reader must know of this iterator."""
-
-    def lost(self, it: Any) -> int:
-        """The index of a batch that failed: its place in the epoch is used up all the same."""
-        self.batch += 1
-        return self.batch - 1
-
-    def restart(self) -> None:
-        """The iterator was reset for another epoch (persistent workers)."""
-        self.epoch = self.loader.epochs
-        self.loader.epochs += 1
-        self.batch = 0
-        self.first = FIRST
+    return __next__
 
 
 @transparent
@@ -141,16 +138,15 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
     ring = core.ring or ring_for("main")
     if ring is None:
         return call(it)
-    depth = core.depth
-    mark = meter = None
+    outer = core.inside
+    mark = None
     cpu = -1
     flags = track.first | extra
-    timing = core.timing
     try:
-        began = core.clock() if timing else 0
+        began = core.clock()
         if track.ring is not ring:
             track.join(ring)
-        if depth:
+        if outer is not None:
             flags |= NESTED
         else:
             core.inside = track
@@ -161,82 +157,110 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         ready = track.ready
         waiting = track.waiting if ready is None else ready(it)
         step = core.step
-        core.depth = depth + 1
         enter = core.clock()
         if enter >= core.measure_at:
-            core.measure_at = enter + MILLISECOND
-            if track.builds and not depth:
-                meter = _meter()
-                meter.begin(enter)
-            cpu = core.cpu_clock()
+            cpu = _look(enter, track.builds and outer is None)
             enter = core.clock()
     except BaseException as error:
-        core.depth = depth
-        if not isinstance(error, Exception):  # an interrupt that happened to come here
-            raise
-        failed(IN_FETCH, "before next", error)
+        core.inside = outer
+        _failed(error, "before next")
         return call(it)
     try:
         batch = call(it)
     except BaseException as error:
-        _raised(error, ring, track, it, flags, enter, step, waiting, cpu, depth)
+        _raised(error, ring, track, it, flags, enter, step, waiting, cpu, outer)
         raise
     try:
         leave = core.clock()
-        spent = UNKNOWN64
-        if cpu >= 0:
-            spent = core.cpu_clock() - cpu
-            if leave - enter < TRIVIAL:
-                core.measure_at = enter + 10 * MILLISECOND
-        after = None if meter is None else meter.end()
-        core.depth = depth
-        if not depth:
-            core.inside = None
-        index = track.index
-        batch_index = track.batch if index is None else index(it)
-        number = track.number
-        pending = ring.pending
-        pending.append((
-            FETCH, flags, number, enter, leave, batch_index, track.epoch, step, core.thread, spent, waiting, core.block,
-        ))  # fmt: skip
-        if meter is not None and after is not None:
-            meter.write(ring, number, after, batch, False)
-        track.batch += 1
-        track.first = 0
-        if core.unit == 0 and not flags & UNSTEPPED:
-            core.step = step + 1
-        core.timing = False
-        if leave >= ring.flush_at or mark is not None or len(pending) > 63:
-            core.timing = True
-            last = ring.flush(leave)
-            if mark is not None:
-                _device_after(mark, last if meter is None else last - 2, number, ring)
-            if leave >= core.look_at:
-                core.look_at = leave + LOOK_EVERY
-                look_around()
-        if timing and not flags & FIRST:  # the first made the ring and said what the loader is
-            ring.longs[layout.Q_OWN_NS] += enter - began + core.clock() - leave
-            ring.longs[layout.Q_OWN_FETCHES] += 1
+        took = _deliver(batch, ring, track, it, flags, began, enter, leave, step, waiting, cpu, outer, mark)
+        if core.timing:
+            core.timing = False
+            if not flags and cpu < 0 and mark is None and leave < ring.flush_at:
+                ring.light = took
     except BaseException as error:
-        core.depth = depth
-        if not isinstance(error, Exception):
-            raise
-        failed(IN_FETCH, "after next", error)
+        core.inside = outer
+        _failed(error, "after next")
     return batch
+
+
+def _look(now: int, builds: bool) -> int:
+    """Reads the thread's CPU, and all counters where the fetch builds the batch: a millisecond after the last time."""
+    core.measure_at = now + MILLISECOND
+    if not builds:
+        return core.cpu_clock()
+    meter = _meter()
+    meter.begin(now)
+    return meter.cpu
+
+
+def _deliver(
+    batch: Any, ring: Ring, track: Track, it: Any, flags: int, began: int, enter: int, leave: int, step: int,
+    waiting: int, cpu: int, outer: Any, mark: Any,
+) -> int:  # fmt: skip
+    """Records a fetch that gave a batch and about which there is more to say; returns what the hook took of it."""
+    after = None
+    spent = UNKNOWN64
+    if cpu >= 0:
+        if track.builds and outer is None:
+            after = core.meter.end()
+            spent = after[0][0]
+        else:
+            spent = core.cpu_clock() - cpu
+        if leave - enter < TRIVIAL:
+            core.measure_at = enter + 10 * MILLISECOND
+    core.inside = outer
+    index = track.index
+    number = track.number
+    pending = ring.pending
+    pending.append((
+        FETCH, flags, number, enter, leave, track.batch if index is None else index(it), track.epoch, step,
+        core.thread, spent, waiting, core.block,
+    ))  # fmt: skip
+    if after is not None:
+        core.meter.write(ring, number, after, batch, False)
+    track.batch += 1
+    track.first = 0
+    if core.unit == 0 and not flags & UNSTEPPED:
+        core.step = step + 1
+    if leave >= ring.flush_at or mark is not None or len(pending) > 63:
+        last = ring.flush(leave)
+        if mark is not None:
+            _device_after(mark, last if after is None else last - 2, number, ring)
+        if leave >= core.look_at:
+            core.look_at = leave + LOOK_EVERY
+            look_around()
+    took = enter - began + core.clock() - leave
+    if not flags & FIRST:  # the first made the ring and said what the loader is
+        ring.took(took, 1)
+    return took
+
+
+def _flush(ring: Ring, leave: int) -> None:
+    """Writes what is pending after a fetch of the short way."""
+    ring.flush(leave)
+    if leave >= core.look_at:
+        core.look_at = leave + LOOK_EVERY
+        core.timing = True
+        look_around()
+    ring.took(core.clock() - leave, 0)
+
+
+def _failed(error: BaseException, where: str) -> None:
+    if not isinstance(error, Exception):  # an interrupt that happened to come here
+        raise error
+    failed(IN_FETCH, where, error)
 
 
 def _raised(
     error: BaseException, ring: Ring, track: Track, it: Any, flags: int, enter: int, step: int, waiting: int,
-    cpu: int, depth: int,
+    cpu: int, outer: Any,
 ) -> None:  # fmt: skip
     """The loader ended or failed: nothing was delivered, but the training waited for it."""
     try:
         leave = core.clock()
         spent = UNKNOWN64 if cpu < 0 else core.cpu_clock() - cpu
-        core.depth = depth
-        if not depth:
-            core.inside = None
-        if core.device is not None and not depth:
+        core.inside = outer
+        if core.device is not None and outer is None:
             core.device.broken()
         track.first = 0
         if isinstance(error, StopIteration):
@@ -247,7 +271,7 @@ def _raised(
         ring.pending.append((FETCH, flags, track.number, enter, leave, *fields))
         ring.flush(leave)
     except Exception as inner:
-        core.depth = depth
+        core.inside = outer
         failed(IN_FETCH, "after failed next", inner)
 
 
@@ -270,7 +294,7 @@ def record(track: Track, flags: int, enter: int, leave: int, batch: int, ready: 
 def _source(track: Track, call: Callable[[Any], Any], it: Any) -> Any:
     """The source to serve from when the cached-data test wants this step's fetches, else None."""
     try:
-        if core.depth or not is_grad_enabled():
+        if core.inside is not None or not is_grad_enabled():
             return None
         ring = ring_for("main")
         if ring is None:
@@ -294,33 +318,6 @@ def _source(track: Track, call: Callable[[Any], Any], it: Any) -> Any:
     except Exception as error:
         failed(IN_FETCH, "step boundary", error)
         return None
-
-
-def look_around() -> None:
-    """Ten times a second and at every new iterator: what may have changed behind the hook's back."""
-    _who_trains()
-    optimizer = sys.modules.get("datawait.optimizer")
-    if optimizer is not None:
-        optimizer.rewrap()  # torch.compile takes the wrapper off optimizer classes
-    if core.device is None and EMULATED_GPU:
-        from . import events
-
-        events.attach(None)  # a loop without optimizers never comes by there
-
-
-def _who_trains() -> None:
-    """Threads end, and a new one may go by the name of an old one, or be the one that trains next."""
-    if get_ident() == core.training:
-        core.thread = threading.get_native_id()
-    elif core.unit == layout.BY_OPTIMIZER and core.ring is not None and not training_goes_on():
-        core.ring.hold()
-
-
-def training_goes_on() -> bool:
-    """Whether the thread that trains has not ended. Its identity may already be that of another."""
-    if core.training == threading.main_thread().ident:
-        return True
-    return any(thread.native_id == core.thread for thread in threading.enumerate())
 
 
 def _meter() -> Meter:

@@ -31,6 +31,10 @@ VALIDATION, SAVE, DISABLED, TEST_BEGAN, SAVE_GUARDED, PARKED, ENDED, CUDA_SEEN =
 
 _HEAD = "<IBBH"  # seq, kind, flags, ref; every payload below is 52 bytes, the last I is seq again
 pack_fetch = Struct(_HEAD + "QQIIIIQII4xI").pack
+# The same for a fetch without flags, whose thread's CPU was not read, outside a block; head and tail are ready bytes.
+pack_plain = Struct("<I4sQQIII12sI8xI").pack
+pack_plain_head = Struct("<BBH").pack
+pack_plain_tail = Struct("<IQ").pack
 pack_step = Struct(_HEAD + "QQIIQ20xI").pack
 pack_iterator = Struct(_HEAD + "QQIIII20xI").pack
 pack_mark = Struct(_HEAD + "QQQQ20xI").pack

@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import layout
-from .fetch import Loader
+from .track import Loader
 
 _by_id: Dict[int, Tuple[Any, Loader]] = {}
 _by_likeness: Dict[str, List[Tuple[Any, Loader]]] = {}

@@ -19,7 +19,7 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import events, layout
+from . import events, layout, track
 from . import fetch as fetching
 from .stacklevel import transparent
 from .stream import IN_STEP, complain, core, failed, now, ring_for
@@ -141,13 +141,13 @@ def stepped(optimizer: Any, begin: int) -> None:
     number = _number(optimizer)
     if core.unit == layout.BY_FETCH:
         _begin_counting(ring, ident)
-    elif ident != core.training and not fetching.training_goes_on():
+    elif ident != core.training and not track.training_goes_on():
         _train_here(ring, ident, None)
     counts = False
     if ident == core.training:
-        core.depth = 0  # no fetch is running; heals a count that an exception at a bad moment left behind
-        core.thread = thread
-        counts = _counts(optimizer, number, ring.delivered())
+        core.inside = None  # no fetch is running; heals what an exception at a bad moment left behind
+        track.train_in(thread)
+        counts = _counts(optimizer, number, ring.fetches)
         if counts:
             core.step += 1
     if counts or number < MOST_RECORDED:
@@ -202,8 +202,8 @@ def _train_here(ring: Any, ident: int, step: Optional[int]) -> None:
     ring.let_go(thread, step)
     if ident != core.training:
         core.training = ident
-        core.thread = thread
-        core.depth = 0
+        track.train_in(thread)
+        core.inside = None
 
 
 def _number(optimizer: Any) -> int:

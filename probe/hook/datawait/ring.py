@@ -1,8 +1,8 @@
 """The ring one process writes its records into (SPEC §4).
 
 The whole file is allocated before it is mapped: writing to a hole of a sparse map on a full tmpfs is SIGBUS, which
-nothing in Python can catch. A record is one 64-byte slice assignment, then the head moves; a reader sees either.
-Nobody but the process that made a ring writes to it.
+nothing in Python can catch. Records that wait are one slice assignment, then the head moves; what a reader sees of a
+record under the pen has two different numbers. Nobody but the process that made a ring writes to it.
 
 Records of the hot path are put off: packing one in the middle of a training loop, all caches cold, takes three times
 as long as packing twenty in a row. They wait in ``pending`` until one comes a millisecond after the last were written,
@@ -17,12 +17,12 @@ import mmap
 import os
 import threading
 import time
-from struct import Struct
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from . import descriptors, layout, place
 from .foreign import own
-from .layout import BATCH, COST, END, ERROR, FETCH, IO, NO_GRAD, OFF_THREAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .layout import BATCH, COST, FETCH, IO, NO_GRAD, OFF_THREAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .totals import UNDELIVERED, Totals, totals_slot
 
 MINUTE = 60_000_000_000
 MILLISECOND = 1_000_000
@@ -31,9 +31,8 @@ NOTES_SPARED = 8192  # bytes of the note area that loaders leave free: a job may
 MOST_HELD = 256
 MOST_NAMES = 1000  # programs that one process may be in turn
 
-UNDELIVERED = END | ERROR
+PLAIN = 0  # a pending FETCH without flags: (PLAIN, track, enter, leave, batch, step, waiting)
 
-_pack_totals = Struct("<QQQQQQQ").pack_into
 _PACK = {
     FETCH: layout.pack_fetch,
     STEP: layout.pack_step,
@@ -43,52 +42,12 @@ _PACK = {
 }
 
 
-class Totals:
-    """Running sums of one loader, or of all beyond the table as if they were one; they count what the training waited
-    for, and survive an overrun of the records."""
-
-    __slots__ = (
-        "loader", "at", "builds", "length", "shift", "fetches", "wait", "between", "no_grad", "last_end", "first_begin",
-    )  # fmt: skip
-
-    def __init__(self, loader: int, builds: bool, length: Optional[int]) -> None:
-        self.loader = loader  # the lowest that it counts
-        self.at = totals_slot(loader)
-        self.builds = builds  # its fetches build the batches themselves
-        self.length = length  # batches of its current epoch
-        self.shift = 0  # of them the cached-data test replaced, less those it threw away
-        self.fetches = self.wait = self.between = self.no_grad = self.last_end = self.first_begin = 0
-
-    def begin_epoch(self, length: Optional[int]) -> None:
-        self.length = length
-        self.shift = 0
-
-    def add(self, flags: int, enter: int, leave: int) -> None:
-        if self.last_end:
-            if enter > self.last_end:  # not where a signal handler fetched before this fetch could begin
-                self.between += enter - self.last_end
-        else:
-            self.first_begin = enter
-        self.last_end = leave
-        self.wait += leave - enter
-        if not flags & UNDELIVERED:
-            self.fetches += 1
-            if flags & NO_GRAD:
-                self.no_grad += 1
-
-    def store(self, target: mmap.mmap) -> None:
-        _pack_totals(
-            target, self.at, self.fetches, self.wait, self.between, self.no_grad, self.last_end,
-            self.fetches if self.builds else 0, self.first_begin,
-        )  # fmt: skip
-
-
 class Ring:
     """An open ring. ``put_off`` and ``write`` are the ways in; header fields are set through ``longs`` and ``ints``."""
 
     __slots__ = (
         "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals", "slots",
-        "by_fetch", "validation", "notes_end", "clock_due", "pid", "held",
+        "by_fetch", "validation", "notes_end", "clock_due", "pid", "held", "tail", "light", "fetches",
     )  # fmt: skip
 
     def __init__(self, folder: str, records: int, declaration: Mapping[str, Any]) -> None:
@@ -115,9 +74,12 @@ class Ring:
         self.held: Optional[List[Tuple[Any, ...]]] = []  # fetches of threads of which one may turn out to train
         self.totals: Dict[int, Totals] = {}  # by loader number
         self.slots: Dict[int, Totals] = {}  # the same by where they are stored
+        self.fetches = 0  # delivered to training, by all loaders
+        self.light = 0  # ns the hook takes of a plain fetch, as last timed; 0 = not yet
         self.by_fetch = True  # steps are counted in fetches
         self.validation: Optional[Tuple[int, int, int]] = None  # loader, begin and end of a validation loop so far
         self.notes_end = layout.NOTES_AT
+        self.trains_on(threading.get_native_id())
         self.clock_due = 0
         self.longs[layout.Q_LENGTH] = UNKNOWN64
         self.longs[layout.Q_BATCH] = UNKNOWN64
@@ -129,6 +91,12 @@ class Ring:
             layout.MAGIC, layout.VERSION, layout.HEADER_BYTES, layout.RECORD_BYTES, self.capacity
         )
         self.map[0 : len(head)] = head  # last: a ring with its magic is complete
+
+    def trains_on(self, thread: Optional[int]) -> None:
+        """Plain fetches from here on are those of this thread."""
+        if self.pending:
+            self.flush(self.flush_at)
+        self.tail = layout.pack_plain_tail(thread or 0, UNKNOWN64)
 
     def put_off(self, now: int, record: Tuple[Any, ...]) -> None:
         """A record (kind, flags, ref, *payload) of a kind in _PACK, written now if the last was a millisecond ago."""
@@ -178,47 +146,69 @@ class Ring:
             count = len(self.pending)  # other threads may append meanwhile: theirs stay for the next time
             pending = self.pending[:count]
             del self.pending[:count]
-            target, mask = self.map, self.mask
-            totals: Optional[Totals] = None
-            training = None
+            target, number, tail = self.map, self.head, self.tail
+            pack_plain = layout.pack_plain
+            packed: List[bytes] = []
+            training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
+            totals: Optional[Totals] = None  # those of the last fetch that was not plain
+            run: Any = None  # the Track of the plain fetches in a row …
+            fetches = begin = end = wait = 0  # … and their sums
             for record in pending:
-                kind, flags = record[0], record[1]
+                kind = record[0]
+                number += 1
+                if kind == PLAIN:
+                    _, track, enter, leave, batch, step, waiting = training = record
+                    if track is not run:
+                        if run is not None:
+                            self._ran(run, fetches, begin, wait, end)
+                        run, begin = track, enter
+                        fetches = wait = 0
+                        if self.validation is not None:
+                            packed.append(self._validated(number))
+                            number += 1
+                    end = leave
+                    fetches += 1
+                    wait += leave - enter
+                    seq = number & 0xFFFFFFFF
+                    packed.append(
+                        pack_plain(seq, track.head, enter, leave, batch, track.epoch, step, tail, waiting, seq)
+                    )
+                    continue
                 if kind == FETCH:
-                    if not flags & UNCOUNTED:
-                        if totals is None or totals.loader != record[2]:
-                            if totals is not None:
-                                totals.store(target)
-                            totals = self.totals[record[2]]
-                        totals.add(flags, record[3], record[4])
-                        if flags & NO_GRAD:
+                    if run is not None:
+                        self._ran(run, fetches, begin, wait, end)
+                        run = None
+                    if not record[1] & UNCOUNTED:
+                        if totals is not None and totals.loader != record[2]:
+                            totals.store(self.longs)
+                        totals = self.totals[record[2]]
+                        self.fetches += totals.add(record[1], record[3], record[4])
+                        if record[1] & NO_GRAD:
                             self._validate(record)
                         else:
                             training = record
                             if self.validation is not None:
-                                self.end_validation()
+                                packed.append(self._validated(number))
+                                number += 1
                 elif kind == STEP:
                     self.longs[10] = record[5]
-                number = self.head + 1
                 seq = number & 0xFFFFFFFF
-                at = 65536 + (((number - 1) & mask) << 6)
-                target[at : at + 64] = _PACK[kind](seq, *record, seq)
-                self.head = number
+                packed.append(_PACK[kind](seq, *record, seq))
+            if run is not None:
+                self._ran(run, fetches, begin, wait, end)
             if totals is not None:
-                totals.store(target)
-                self.longs[layout.Q_FETCHES] = self.delivered()
-            if training is not None:
-                self._progress(training)
-            self.longs[layout.Q_HEAD] = self.head
+                totals.store(self.longs)
+            at = self.head & self.mask
+            if at + len(packed) <= self.capacity:
+                at = 65536 + (at << 6)
+                target[at : at + (len(packed) << 6)] = b"".join(packed)
+            else:
+                self._wrap(at, packed)
+            self.head = number
+            self._tell(training)
             if now > self.clock_due:
                 self.pair_clocks()
-            return self.head
-
-    def delivered(self) -> int:
-        """Batches handed to training, by all loaders."""
-        count = 0
-        for totals in self.slots.values():
-            count += totals.fetches
-        return count
+            return number
 
     def totals_of(self, loader: int, builds: bool, length: Optional[int]) -> Totals:
         """The running sums in which a loader's fetches are counted."""
@@ -232,27 +222,62 @@ class Ring:
             self.totals[loader] = known
         return known
 
-    def _progress(self, fetch: Tuple[Any, ...]) -> None:
-        """The header's view of the training loop, from its last fetch."""
-        length = self.totals[fetch[2]].length
+    def _wrap(self, at: int, packed: List[bytes]) -> None:
+        """Records that go over the end of the ring: the rest into its first slots."""
+        room = self.capacity - at
+        at = layout.HEADER_BYTES + (at << 6)
+        self.map[at : at + (room << 6)] = b"".join(packed[:room])
+        at = layout.HEADER_BYTES
+        self.map[at : at + (len(packed) - room << 6)] = b"".join(packed[room:])
+
+    def _ran(self, track: Any, fetches: int, begin: int, wait: int, end: int) -> None:
+        """Books plain fetches of one iterator in a row."""
+        totals: Totals = track.loader.totals
+        totals.add_run(fetches, begin, wait, end)
+        totals.store(self.longs)
+        self.fetches += fetches
+        if self.light:
+            self.took(fetches * self.light, fetches)
+
+    def took(self, ns: int, fetches: int) -> None:
+        """What the hook itself took, and of how many fetches."""
+        self.longs[layout.Q_OWN_NS] += ns
+        self.longs[layout.Q_OWN_FETCHES] += fetches
+
+    def _tell(self, fetch: Optional[Tuple[Any, ...]]) -> None:
+        """The header's view of the ring, and of the training loop from its last fetch."""
         longs = self.longs
-        longs[layout.Q_LENGTH] = UNKNOWN64 if length is None else length
-        if fetch[5] != UNKNOWN32:
-            longs[layout.Q_BATCH] = fetch[5] + self.totals[fetch[2]].shift
+        longs[3] = self.head
+        longs[13] = self.fetches
+        if fetch is None:
+            return
+        if fetch[0] == PLAIN:
+            totals, batch, step = fetch[1].loader.totals, fetch[4], fetch[5] + 1
+        else:
+            totals, batch, step = self.totals[fetch[2]], fetch[5], fetch[7] + (not fetch[1] & UNDELIVERED)
+        longs[14] = UNKNOWN64 if totals.length is None else totals.length
+        if batch != UNKNOWN32:
+            longs[15] = batch + totals.shift
         if self.by_fetch:
-            longs[layout.Q_STEP] = fetch[7] if fetch[1] & UNDELIVERED else fetch[7] + 1
+            longs[10] = step
 
     def _validate(self, fetch: Tuple[Any, ...]) -> None:
         begun = self.validation
         self.validation = (fetch[2], fetch[3], fetch[4]) if begun is None else (begun[0], begun[1], fetch[4])
 
-    def end_validation(self) -> None:
+    def _validated(self, number: int) -> bytes:
         """A training fetch after fetches without autograd: the validation loop between them is one MARK."""
-        if self.validation is None:
-            return
+        assert self.validation is not None
         loader, begin, end = self.validation
         self.validation = None
-        self._append(layout.pack_mark, layout.MARK, 0, layout.VALIDATION, begin, end, loader, 0)
+        seq = number & 0xFFFFFFFF
+        return layout.pack_mark(seq, layout.MARK, 0, layout.VALIDATION, begin, end, loader, 0, seq)
+
+    def end_validation(self) -> None:
+        if self.validation is not None:
+            loader, begin, end = self.validation
+            self.validation = None
+            self._append(layout.pack_mark, layout.MARK, 0, layout.VALIDATION, begin, end, loader, 0)
 
     def write(self, pack: Callable[..., bytes], kind: int, flags: int, ref: int, *payload: Any) -> int:
         """Appends one record made by a packer of layout.py; returns its number, from 1."""
@@ -372,11 +397,6 @@ def pid_namespace() -> "int | None":
     except OSError as error:
         own(error)
         return None
-
-
-def totals_slot(loader: int) -> int:
-    """Offset of a loader's totals; numbers from 31 on share the last slot."""
-    return layout.TOTALS_AT + min(loader, layout.TOTALS_SLOTS - 1) * layout.TOTALS_BYTES
 
 
 Declaration = Dict[str, Any]

@@ -7,10 +7,10 @@ import weakref
 from typing import Any, Callable, Optional
 
 from . import fetch as fetching
-from .fetch import Track
 from .layout import CACHED, DISCARDED, END, UNKNOWN32
 from .ring import Ring
 from .stream import IN_TEST, complain, core
+from .track import Track
 
 
 def begin_test(ring: Ring) -> bool:

@@ -41,7 +41,7 @@ class Core:
 
     __slots__ = (
         "off", "ring", "opening", "opens", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread",
-        "depth", "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
+        "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
         "test_due", "serving", "complained", "untold", "start_method", "meter", "guessed", "forked",
         "other_loaders",
     )  # fmt: skip
@@ -66,15 +66,14 @@ class Core:
         self.parent: Optional[int] = None
         self.training = threading.main_thread().ident  # thread that trains: main, until another one steps
         self.thread = threading.main_thread().native_id
-        self.depth = 0  # next() calls the training thread is inside of
-        self.inside: Any = None  # the Track of the outermost of them
+        self.inside: Any = None  # the Track of the outermost next() that the training thread is inside of
         self.step = 0  # steps finished, in the unit below
         self.unit = layout.BY_FETCH
         self.boundary = -1  # step count at the last step boundary seen
         self.block = 0
         self.measure_at = 0  # no thread CPU is read before this time
         self.look_at = 0  # look around no earlier than this
-        self.timing = False  # the next fetch notes how long the hook itself took
+        self.timing = False  # the next fetch goes the long way, and is timed
         self.device: Any = None  # device clock around next(), see events.py
         self.meter: Any = None  # counters of the training thread
         self.test: Any = None  # cached-data test
@@ -82,6 +81,11 @@ class Core:
         self.serving = False  # its answer for the present step
         self.complained: Dict[str, int] = {}
         self.untold: List[Tuple[int, str, str]] = []  # errors before there was a ring to note them in
+
+    @property
+    def depth(self) -> int:
+        """1 while the training thread is inside a next()."""
+        return 0 if self.inside is None else 1
 
 
 core = Core()
@@ -107,7 +111,9 @@ def ring_for(role: str) -> Optional[Ring]:
             if core.role is None:
                 core.role = role
             capacity = layout.MAIN_CAPACITY if core.role == "main" else layout.WORKER_CAPACITY
-            core.ring = Ring(_folder(), capacity, declare(core.role))
+            ring = Ring(_folder(), capacity, declare(core.role))
+            ring.trains_on(core.thread)
+            core.ring = ring
         except Exception as error:
             refuse(error)
             return None

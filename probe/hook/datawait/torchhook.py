@@ -14,12 +14,13 @@ from typing import Any, Callable, Dict, Optional
 from . import fetch as fetching
 from . import layout, loaders, samplers
 from .builds import inside
-from .fetch import Loader, Track, fetch
+from .fetch import observing
 from .foreign import own
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
 from .stream import IN_ITERATOR, complain, core, failed, now, ring_for, trains
+from .track import Loader, Track
 
 MARK = "_datawait_patched"  # attribute of a function that is ours
 
@@ -37,7 +38,7 @@ def patch(module: Any) -> None:
     base._datawait = None  # its TorchTrack
     base._datawait_begin = None  # when the multiprocessing iterator began to be made
     base.__init__ = _observed_init(base.__init__)
-    base.__next__ = _observed_next(base.__next__)
+    base.__next__ = _marked(functools.wraps(base.__next__)(observing(base.__next__)))
     _patch_multiprocessing(module._MultiProcessingDataLoaderIter)
     worker.patch(sys.modules["torch.utils.data._utils.worker"])
 
@@ -123,17 +124,6 @@ def _observed_reset(original: Callable[..., None]) -> Callable[..., None]:
             failed(IN_ITERATOR, "iterator reset", error)
 
     return _marked(_reset)
-
-
-def _observed_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    @functools.wraps(original)
-    def __next__(self: Any) -> Any:
-        track = self._datawait
-        if track is None:  # made before the hook was installed, or while it was off
-            return original(self)
-        return fetch(track, original, self)
-
-    return _marked(__next__)
 
 
 class TorchTrack(Track):

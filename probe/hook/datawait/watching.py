@@ -8,12 +8,13 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 from . import fetch as fetching
 from . import layout, loaders
 from .builds import inside
-from .fetch import Track, fetch
+from .fetch import observing
 from .foreign import own
 from .layout import UNKNOWN32
 from .ring import Ring
 from .stacklevel import transparent
 from .stream import IN_WATCH, complain, core, failed, now, ring_for, trains
+from .track import Track
 
 
 def watch(
@@ -110,22 +111,17 @@ class WatchedIterator:
 
     def __init__(self, inner: Iterator[Any], watched: Watched, begin: int) -> None:
         self._inner = inner
-        self._track = WatchTrack(watched, begin)
+        self._datawait = WatchTrack(watched, begin)
 
     def __iter__(self) -> "WatchedIterator":
         return self
 
-    @transparent
-    def __next__(self) -> Any:
-        return fetch(self._track, _next, self._inner)
+    __next__ = transparent(observing(transparent(lambda self: next(self._inner))))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_inner":
             raise AttributeError(name)
         return getattr(self._inner, name)
-
-
-_next: Callable[[Any], Any] = next
 
 
 class WatchTrack(Track):

@@ -17,9 +17,10 @@ from . import meter
 from .foreign import own
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
-from .ring import Ring, totals_slot
+from .ring import Ring
 from .stacklevel import transparent
 from .stream import IN_ITERATOR, IN_WORKER, complain, configure, core, failed, finish, now, ring_for
+from .totals import totals_slot
 
 NAME = "_worker_loop"
 CONTROL = "torch.utils.data._utils.worker"  # where PyTorch's messages between worker and iterator are at home
@@ -194,7 +195,7 @@ class Batches:
             self.measured = None
         self.built += 1
         longs = ring.longs
-        at = totals_slot(UNKNOWN16) >> 3
+        at = totals_slot(UNKNOWN16)
         longs[at + 5] = self.built
         if not self.first:
             longs[at + 6] = self.first = self.received

@@ -72,14 +72,14 @@ def test_header_fields_lie_where_the_vectors_have_them(vectors, spool):
 
 
 def test_totals_match_their_vector(vectors, spool):
-    from datawait.ring import Totals
+    from datawait.totals import Totals
 
     ring = Ring(spool, 1024, {})
     totals = Totals(5, True, None)
     named = {field["name"]: field["value"] for field in vectors["totals"]["fields"]}
     for name in ("fetches", "wait", "between", "no_grad", "last_end", "first_begin"):
         setattr(totals, name, named[name])
-    totals.store(ring.map)
+    totals.store(ring.longs)
     expected = bytearray.fromhex(vectors["totals"]["hex"])
     struct.pack_into("<Q", expected, 40, totals.fetches)  # a loader without workers builds what it delivers
     assert bytes(ring.map[1024 + 5 * 64 : 1024 + 6 * 64]) == bytes(expected)

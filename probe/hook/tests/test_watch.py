@@ -246,12 +246,12 @@ def test_sent_tells_what_is_outstanding(hook):
     watched = datawait.watch([1, 2, 3, 4], workers=1, prefetch=2, sent=lambda: 2)
     iterator = iter(watched)
     next(iterator)
-    source = source_of(iterator._track, next, iterator._inner)
+    source = source_of(iterator._datawait, next, iterator._inner)
     assert source.last_sent() == 2
     assert source.outstanding() == 2  # 0, 1 and 2 were asked for, 0 was taken
     quiet = iter(datawait.watch([1, 2]))
     next(quiet)
-    assert source_of(quiet._track, next, quiet._inner).outstanding() is None
+    assert source_of(quiet._datawait, next, quiet._inner).outstanding() is None
 
 
 FIRST_A_THREAD = """
