@@ -107,7 +107,7 @@ def observing(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
             number = track.batch
             index = track.index
             pending = ring.pending
-            pending.append((PLAIN, track, enter, leave, number if index is None else index(self), step, waiting))
+            pending.append((PLAIN, track.plain, enter, leave, number if index is None else index(self), step, waiting))
             state.inside = None  # not before: a signal handler may fetch between any two lines
             track.batch = number + 1
             if state.unit == 0:
@@ -142,6 +142,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
     mark = None
     cpu = -1
     flags = track.first | extra
+    timing = core.timing
     try:
         began = core.clock()
         if track.ring is not ring:
@@ -172,11 +173,11 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
         raise
     try:
         leave = core.clock()
-        took = _deliver(batch, ring, track, it, flags, began, enter, leave, step, waiting, cpu, outer, mark)
-        if core.timing:
+        light = _deliver(batch, ring, track, it, flags, began, enter, leave, step, waiting, cpu, outer, mark)
+        if timing:
             core.timing = False
-            if not flags and cpu < 0 and mark is None and leave < ring.flush_at:
-                ring.light = took
+            if not flags and cpu < 0 and mark is None:
+                ring.light = light
     except BaseException as error:
         core.inside = outer
         _failed(error, "after next")
@@ -197,10 +198,11 @@ def _deliver(
     batch: Any, ring: Ring, track: Track, it: Any, flags: int, began: int, enter: int, leave: int, step: int,
     waiting: int, cpu: int, outer: Any, mark: Any,
 ) -> int:  # fmt: skip
-    """Records a fetch that gave a batch and about which there is more to say; returns what the hook took of it."""
+    """Records a fetch that gave a batch and about which there is more to say; returns what the hook took of it, but
+    for writing what was pending."""
     after = None
     spent = UNKNOWN64
-    if cpu >= 0:
+    if cpu >= 0 and get_ident() == core.training:  # still
         if track.builds and outer is None:
             after = core.meter.end()
             spent = after[0][0]
@@ -222,17 +224,19 @@ def _deliver(
     track.first = 0
     if core.unit == 0 and not flags & UNSTEPPED:
         core.step = step + 1
+    took = enter - began - leave
+    light = took + core.clock() if core.timing and cpu < 0 else 0
     if leave >= ring.flush_at or mark is not None or len(pending) > 63:
         last = ring.flush(leave)
         if mark is not None:
             _device_after(mark, last if after is None else last - 2, number, ring)
         if leave >= core.look_at:
             core.look_at = leave + LOOK_EVERY
+            core.timing = True
             look_around()
-    took = enter - began + core.clock() - leave
     if not flags & FIRST:  # the first made the ring and said what the loader is
-        ring.took(took, 1)
-    return took
+        ring.took(took + core.clock(), 1)
+    return light
 
 
 def _flush(ring: Ring, leave: int) -> None:
@@ -242,7 +246,8 @@ def _flush(ring: Ring, leave: int) -> None:
         core.look_at = leave + LOOK_EVERY
         core.timing = True
         look_around()
-    ring.took(core.clock() - leave, 0)
+    if ring.light:  # else its fetches are not counted yet
+        ring.took(core.clock() - leave, 0)
 
 
 def _failed(error: BaseException, where: str) -> None:
@@ -395,7 +400,10 @@ def _device_before() -> Any:
 
 def _device_after(mark: Any, number: int, loader: int, ring: Ring) -> None:
     try:
-        core.device.after(mark, number, loader, ring)
+        if number > 0:
+            core.device.after(mark, number, loader, ring)
+        else:  # a signal handler's fetch, not written yet
+            core.device.broken()
     except Exception as error:
         _no_device(error)
 

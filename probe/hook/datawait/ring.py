@@ -29,9 +29,11 @@ MILLISECOND = 1_000_000
 MOST_PENDING = 64
 NOTES_SPARED = 8192  # bytes of the note area that loaders leave free: a job may make thousands
 MOST_HELD = 256
+MOST_WAITING = 65536  # records a signal handler may leave that came while others were written
 MOST_NAMES = 1000  # programs that one process may be in turn
 
-PLAIN = 0  # a pending FETCH without flags: (PLAIN, track, enter, leave, batch, step, waiting)
+PLAIN = 0  # a pending FETCH without flags: (PLAIN, epoch, enter, leave, batch, step, waiting)
+PACKED = -1  # pending although no kind of _PACK: (PACKED, packer, kind, flags, ref, *payload)
 
 _PACK = {
     FETCH: layout.pack_fetch,
@@ -39,7 +41,20 @@ _PACK = {
     BATCH: layout.pack_batch,
     COST: layout.pack_cost,
     IO: layout.pack_io,
+    PACKED: lambda seq, _, pack, *record: pack(seq, *record),
 }
+
+
+class Epoch:
+    """What the plain fetches of one iterator have in common until it is reset. Lives on in ``pending`` when the
+    iterator is gone, so it holds nothing of the script's."""
+
+    __slots__ = ("head", "number", "totals")
+
+    def __init__(self, loader: int, number: int, totals: Totals) -> None:
+        self.head = layout.pack_plain_head(FETCH, 0, loader)
+        self.number = number
+        self.totals = totals
 
 
 class Ring:
@@ -47,7 +62,7 @@ class Ring:
 
     __slots__ = (
         "path", "capacity", "mask", "map", "longs", "ints", "head", "lock", "pending", "flush_at", "totals", "slots",
-        "by_fetch", "validation", "notes_end", "clock_due", "pid", "held", "tail", "light", "fetches",
+        "by_fetch", "validation", "notes_end", "clock_due", "pid", "held", "tail", "light", "fetches", "writing",
     )  # fmt: skip
 
     def __init__(self, folder: str, records: int, declaration: Mapping[str, Any]) -> None:
@@ -71,11 +86,12 @@ class Ring:
         self.lock = threading.RLock()  # re-entrant: a signal handler may fetch while this thread writes
         self.pending: List[Tuple[Any, ...]] = []  # records put off: (kind, flags, ref, *payload)
         self.flush_at = 0
+        self.writing = False  # a flush is under way
         self.held: Optional[List[Tuple[Any, ...]]] = []  # fetches of threads of which one may turn out to train
         self.totals: Dict[int, Totals] = {}  # by loader number
         self.slots: Dict[int, Totals] = {}  # the same by where they are stored
         self.fetches = 0  # delivered to training, by all loaders
-        self.light = 0  # ns the hook takes of a plain fetch, as last timed; 0 = not yet
+        self.light = 0  # ns the hook takes of a plain fetch, without flush, as last timed; 0 = not yet
         self.by_fetch = True  # steps are counted in fetches
         self.validation: Optional[Tuple[int, int, int]] = None  # loader, begin and end of a validation loop so far
         self.notes_end = layout.NOTES_AT
@@ -140,75 +156,87 @@ class Ring:
                 self.flush(self.flush_at)
 
     def flush(self, now: int) -> int:
-        """Writes what is pending and books its totals; returns the number of the last record."""
+        """Writes what is pending and books its totals; returns the number of the last record, 0 if it is not written.
+
+        Not in a signal handler that comes while this thread is in here: what that says waits for the next time.
+        """
         self.flush_at = now + MILLISECOND
         with self.lock:
-            count = len(self.pending)  # other threads may append meanwhile: theirs stay for the next time
-            pending = self.pending[:count]
-            del self.pending[:count]
-            target, number, tail = self.map, self.head, self.tail
-            pack_plain = layout.pack_plain
-            packed: List[bytes] = []
-            training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
-            totals: Optional[Totals] = None  # those of the last fetch that was not plain
-            run: Any = None  # the Track of the plain fetches in a row …
-            fetches = begin = end = wait = 0  # … and their sums
-            for record in pending:
-                kind = record[0]
-                number += 1
-                if kind == PLAIN:
-                    _, track, enter, leave, batch, step, waiting = training = record
-                    if track is not run:
-                        if run is not None:
-                            self._ran(run, fetches, begin, wait, end)
-                        run, begin = track, enter
-                        fetches = wait = 0
+            if self.writing:
+                if len(self.pending) > MOST_WAITING:
+                    raise OverflowError("%d records while others are written" % MOST_WAITING)
+                return 0
+            try:
+                self.writing = True
+                return self._flush(now)
+            finally:
+                self.writing = False
+
+    def _flush(self, now: int) -> int:
+        count = len(self.pending)  # other threads may append meanwhile: theirs stay for the next time
+        pending = self.pending[:count]
+        del self.pending[:count]
+        target, number, tail = self.map, self.head, self.tail
+        pack_plain = layout.pack_plain
+        packed: List[bytes] = []
+        training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
+        totals: Optional[Totals] = None  # those of the last fetch that was not plain
+        run: Optional[Epoch] = None  # that of the plain fetches in a row …
+        fetches = begin = end = wait = 0  # … and their sums
+        for record in pending:
+            kind = record[0]
+            number += 1
+            if kind == PLAIN:
+                _, epoch, enter, leave, batch, step, waiting = training = record
+                if epoch is not run or enter < end:  # before the last left: another thread trains now
+                    if run is not None:
+                        self._ran(run, fetches, begin, wait, end)
+                    run, begin = epoch, enter
+                    fetches = wait = 0
+                    if self.validation is not None:
+                        packed.append(self._validated(number))
+                        number += 1
+                end = leave
+                fetches += 1
+                wait += leave - enter
+                seq = number & 0xFFFFFFFF
+                packed.append(pack_plain(seq, epoch.head, enter, leave, batch, epoch.number, step, tail, waiting, seq))
+                continue
+            if kind == FETCH:
+                if run is not None:
+                    self._ran(run, fetches, begin, wait, end)
+                    run = None
+                if not record[1] & UNCOUNTED:
+                    if totals is not None and totals.loader != record[2]:
+                        totals.store(self.longs)
+                    totals = self.totals[record[2]]
+                    self.fetches += totals.add(record[1], record[3], record[4])
+                    if record[1] & NO_GRAD:
+                        self._validate(record)
+                    else:
+                        training = record
                         if self.validation is not None:
                             packed.append(self._validated(number))
                             number += 1
-                    end = leave
-                    fetches += 1
-                    wait += leave - enter
-                    seq = number & 0xFFFFFFFF
-                    packed.append(
-                        pack_plain(seq, track.head, enter, leave, batch, track.epoch, step, tail, waiting, seq)
-                    )
-                    continue
-                if kind == FETCH:
-                    if run is not None:
-                        self._ran(run, fetches, begin, wait, end)
-                        run = None
-                    if not record[1] & UNCOUNTED:
-                        if totals is not None and totals.loader != record[2]:
-                            totals.store(self.longs)
-                        totals = self.totals[record[2]]
-                        self.fetches += totals.add(record[1], record[3], record[4])
-                        if record[1] & NO_GRAD:
-                            self._validate(record)
-                        else:
-                            training = record
-                            if self.validation is not None:
-                                packed.append(self._validated(number))
-                                number += 1
-                elif kind == STEP:
-                    self.longs[10] = record[5]
-                seq = number & 0xFFFFFFFF
-                packed.append(_PACK[kind](seq, *record, seq))
-            if run is not None:
-                self._ran(run, fetches, begin, wait, end)
-            if totals is not None:
-                totals.store(self.longs)
-            at = self.head & self.mask
-            if at + len(packed) <= self.capacity:
-                at = 65536 + (at << 6)
-                target[at : at + (len(packed) << 6)] = b"".join(packed)
-            else:
-                self._wrap(at, packed)
-            self.head = number
-            self._tell(training)
-            if now > self.clock_due:
-                self.pair_clocks()
-            return number
+            elif kind == STEP:
+                self.longs[10] = record[5]
+            seq = number & 0xFFFFFFFF
+            packed.append(_PACK[kind](seq, *record, seq))
+        if run is not None:
+            self._ran(run, fetches, begin, wait, end)
+        if totals is not None:
+            totals.store(self.longs)
+        at = self.head & self.mask
+        if at + len(packed) <= self.capacity:
+            at = 65536 + (at << 6)
+            target[at : at + (len(packed) << 6)] = b"".join(packed)
+        else:
+            self._wrap(at, packed)
+        self.head = number
+        self._tell(training)
+        if now > self.clock_due:
+            self.pair_clocks()
+        return number
 
     def totals_of(self, loader: int, builds: bool, length: Optional[int]) -> Totals:
         """The running sums in which a loader's fetches are counted."""
@@ -230,9 +258,9 @@ class Ring:
         at = layout.HEADER_BYTES
         self.map[at : at + (len(packed) - room << 6)] = b"".join(packed[room:])
 
-    def _ran(self, track: Any, fetches: int, begin: int, wait: int, end: int) -> None:
+    def _ran(self, epoch: Epoch, fetches: int, begin: int, wait: int, end: int) -> None:
         """Books plain fetches of one iterator in a row."""
-        totals: Totals = track.loader.totals
+        totals = epoch.totals
         totals.add_run(fetches, begin, wait, end)
         totals.store(self.longs)
         self.fetches += fetches
@@ -252,7 +280,7 @@ class Ring:
         if fetch is None:
             return
         if fetch[0] == PLAIN:
-            totals, batch, step = fetch[1].loader.totals, fetch[4], fetch[5] + 1
+            totals, batch, step = fetch[1].totals, fetch[4], fetch[5] + 1
         else:
             totals, batch, step = self.totals[fetch[2]], fetch[5], fetch[7] + (not fetch[1] & UNDELIVERED)
         longs[14] = UNKNOWN64 if totals.length is None else totals.length
@@ -280,13 +308,16 @@ class Ring:
             self._append(layout.pack_mark, layout.MARK, 0, layout.VALIDATION, begin, end, loader, 0)
 
     def write(self, pack: Callable[..., bytes], kind: int, flags: int, ref: int, *payload: Any) -> int:
-        """Appends one record made by a packer of layout.py; returns its number, from 1."""
+        """Appends one record made by a packer of layout.py; returns its number, from 1 (0: see flush)."""
         with self.lock:
             if self.pending:
                 self.flush(self.flush_at)
             return self._append(pack, kind, flags, ref, *payload)
 
     def _append(self, pack: Callable[..., bytes], kind: int, flags: int, ref: int, *payload: Any) -> int:
+        if self.writing:  # a signal handler while this thread is in flush
+            self.pending.append((PACKED, pack, kind, flags, ref, *payload))
+            return 0
         number = self.head + 1
         seq = number & 0xFFFFFFFF
         at = 65536 + (((number - 1) & self.mask) << 6)

@@ -9,8 +9,8 @@ import weakref
 from typing import Any, Callable, Dict, Optional
 
 from . import layout
-from .layout import FETCH, FIRST, UNKNOWN32, pack_plain_head
-from .ring import NOTES_SPARED, Ring
+from .layout import FIRST, UNKNOWN32
+from .ring import NOTES_SPARED, Epoch, Ring
 from .stream import core
 from .totals import Totals
 
@@ -44,14 +44,14 @@ class Loader:
 class Track:
     """One iterator of a loader. Holds no reference to the iterator: workers stop when that is dropped."""
 
-    __slots__ = ("loader", "number", "head", "ring", "epoch", "batch", "first", "length", "ready", "waiting", "index",
+    __slots__ = ("loader", "number", "ring", "plain", "epoch", "batch", "first", "length", "ready", "waiting", "index",
                  "builds", "source", "__weakref__")  # fmt: skip
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
         self.number = loader.number
-        self.head = pack_plain_head(FETCH, 0, loader.number)
         self.ring: Any = None
+        self.plain: Any = None  # the Epoch of its plain fetches, once it has a ring
         self.epoch = loader.epochs
         loader.epochs += 1
         loader.latest = weakref.ref(self)
@@ -68,6 +68,7 @@ class Track:
         self.ring = ring
         if self.loader.ring is not ring:
             self.loader.join(ring, self.builds, self.length)
+        self.plain = Epoch(self.number, self.epoch, self.loader.totals)
         self.begun(ring)
 
     def begun(self, ring: Ring) -> None:
@@ -86,10 +87,10 @@ class Track:
 
     def restart(self) -> None:
         """The iterator was reset for another epoch (persistent workers)."""
-        if self.ring is not None:
-            self.ring.flush(self.ring.flush_at)  # what is pending is of the epoch that ends
         self.epoch = self.loader.epochs
         self.loader.epochs += 1
+        if self.ring is not None:
+            self.plain = Epoch(self.number, self.epoch, self.loader.totals)
         self.batch = 0
         self.first = FIRST
 

@@ -67,3 +67,24 @@ def test_both_ways_leave_the_same_records(hook, monkeypatch, seed):
     optimizer._count = 0
     assert short == play(hook, seed, False)
     assert stream.core.ring is not None and len(short[2]) > 200
+
+
+@pytest.mark.parametrize("between", [10_000, 2_000_000])
+def test_what_a_fetch_took_holds_its_share_of_writing_once(hook, between):
+    observed = hook.iterator(lambda _: "batch")
+    observed()
+    hook.clock.tick = 1000  # every look at the clock costs a microsecond, and nothing else does
+    ring = hook.core.ring
+
+    def loop(fetches):
+        for _ in range(fetches):
+            hook.clock.now += between
+            observed()
+        return ring.longs[layout.Q_OWN_FETCHES], ring.longs[layout.Q_OWN_NS]
+
+    before, took = loop(20_000)
+    after, then = loop(6_400)
+    assert after - before == pytest.approx(6_400, abs=64)
+    # began, enter | next() | leave and the end make two, and whoever writes what is pending looks once more
+    writes = 6_400 if between > 1_000_000 else 6_400 / 64
+    assert then - took == pytest.approx(2000 * 6_400 + 1000 * writes, rel=0.05)
