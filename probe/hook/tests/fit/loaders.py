@@ -211,7 +211,11 @@ def at_once(witness: Witness, workers: int = 0) -> None:
 
 
 def touchy(witness: Witness, workers: int = 0) -> None:
-    """Objects of the script that notice when somebody looks at them: each of their methods draws a random number."""
+    """Objects of the script that notice when somebody looks at them: each of their methods draws a random number.
+
+    Not so in a worker's feeder thread, which would draw at any time beside the batch that is built; but each is written
+    down there, too.
+    """
     loader = DataLoader(TouchyItems(12), batch_sampler=TouchySampler(), collate_fn=touchy_batch, num_workers=workers)
     work = Work(witness)
     for _, _, tensor in witness.each(loader):
@@ -219,7 +223,8 @@ def touchy(witness: Witness, workers: int = 0) -> None:
 
 
 def touch(what: str) -> None:
-    torch.rand(1)
+    if threading.current_thread() is threading.main_thread():  # not its feeder
+        torch.rand(1)
     with open("touched-%d" % (os.getpid() == data.MAIN), "a", encoding="ascii") as file:
         file.write(what + "\n")
 
