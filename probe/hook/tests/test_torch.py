@@ -438,12 +438,12 @@ PLACES = [
     "torchhook:_track", "torchhook:describe", "torchhook:TorchTrack.made", "torchhook:TorchTrack.write_iterator",
     "torchhook:_ready", "loaders:register", "optimizer:stepped", "optimizer:_number", "optimizer:wrap",
     "worker:Batches.asked", "worker:Batches.sent", "ring:Ring.flush", "ring:Ring.write", "ring:Ring.note",
-    "fetch:look_around",
+    "fetch:_flush", "fetch:_deliver", "track:look_around",
 ]  # fmt: skip
 
 
 def test_no_error_inside_reaches_the_script(job, torch_python):
-    done = job(BROKEN_INSIDE, *PLACES, python=torch_python)
+    done = job(BROKEN_INSIDE, *PLACES, python=torch_python, timeout=240)
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["%s 264.0" % place for place in PLACES]
 
