@@ -168,75 +168,74 @@ class Ring:
                 return 0
             try:
                 self.writing = True
-                return self._flush(now)
-            finally:
-                self.writing = False
-
-    def _flush(self, now: int) -> int:
-        count = len(self.pending)  # other threads may append meanwhile: theirs stay for the next time
-        pending = self.pending[:count]
-        del self.pending[:count]
-        target, number, tail = self.map, self.head, self.tail
-        pack_plain = layout.pack_plain
-        packed: List[bytes] = []
-        training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
-        totals: Optional[Totals] = None  # those of the last fetch that was not plain
-        run: Optional[Epoch] = None  # that of the plain fetches in a row …
-        fetches = begin = end = wait = 0  # … and their sums
-        for record in pending:
-            kind = record[0]
-            number += 1
-            if kind == PLAIN:
-                _, epoch, enter, leave, batch, step, waiting = training = record
-                if epoch is not run or enter < end:  # before the last left: another thread trains now
-                    if run is not None:
-                        self._ran(run, fetches, begin, wait, end)
-                    run, begin = epoch, enter
-                    fetches = wait = 0
-                    if self.validation is not None:
-                        packed.append(self._validated(number))
-                        number += 1
-                end = leave
-                fetches += 1
-                wait += leave - enter
-                seq = number & 0xFFFFFFFF
-                packed.append(pack_plain(seq, epoch.head, enter, leave, batch, epoch.number, step, tail, waiting, seq))
-                continue
-            if kind == FETCH:
+                count = len(self.pending)  # other threads may append meanwhile: theirs stay for the next time
+                pending = self.pending[:count]
+                del self.pending[:count]
+                target, number, tail = self.map, self.head, self.tail
+                pack_plain = layout.pack_plain
+                packed: List[bytes] = []
+                training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
+                totals: Optional[Totals] = None  # those of the last fetch that was not plain
+                run: Optional[Epoch] = None  # that of the plain fetches in a row …
+                fetches = begin = end = wait = 0  # … and their sums
+                for record in pending:
+                    kind = record[0]
+                    number += 1
+                    if kind == PLAIN:
+                        _, epoch, enter, leave, batch, step, waiting = training = record
+                        if epoch is not run or enter < end:  # before the last left: another thread trains now
+                            if run is not None:
+                                self._ran(run, fetches, begin, wait, end)
+                            run, begin = epoch, enter
+                            fetches = wait = 0
+                            if self.validation is not None:
+                                packed.append(self._validated(number))
+                                number += 1
+                        end = leave
+                        fetches += 1
+                        wait += leave - enter
+                        seq = number & 0xFFFFFFFF
+                        packed.append(
+                            pack_plain(seq, epoch.head, enter, leave, batch, epoch.number, step, tail, waiting, seq)
+                        )
+                        continue
+                    if kind == FETCH:
+                        if run is not None:
+                            self._ran(run, fetches, begin, wait, end)
+                            run = None
+                        if not record[1] & UNCOUNTED:
+                            if totals is not None and totals.loader != record[2]:
+                                totals.store(self.longs)
+                            totals = self.totals[record[2]]
+                            self.fetches += totals.add(record[1], record[3], record[4])
+                            if record[1] & NO_GRAD:
+                                self._validate(record)
+                            else:
+                                training = record
+                                if self.validation is not None:
+                                    packed.append(self._validated(number))
+                                    number += 1
+                    elif kind == STEP:
+                        self.longs[10] = record[5]
+                    seq = number & 0xFFFFFFFF
+                    packed.append(_PACK[kind](seq, *record, seq))
                 if run is not None:
                     self._ran(run, fetches, begin, wait, end)
-                    run = None
-                if not record[1] & UNCOUNTED:
-                    if totals is not None and totals.loader != record[2]:
-                        totals.store(self.longs)
-                    totals = self.totals[record[2]]
-                    self.fetches += totals.add(record[1], record[3], record[4])
-                    if record[1] & NO_GRAD:
-                        self._validate(record)
-                    else:
-                        training = record
-                        if self.validation is not None:
-                            packed.append(self._validated(number))
-                            number += 1
-            elif kind == STEP:
-                self.longs[10] = record[5]
-            seq = number & 0xFFFFFFFF
-            packed.append(_PACK[kind](seq, *record, seq))
-        if run is not None:
-            self._ran(run, fetches, begin, wait, end)
-        if totals is not None:
-            totals.store(self.longs)
-        at = self.head & self.mask
-        if at + len(packed) <= self.capacity:
-            at = 65536 + (at << 6)
-            target[at : at + (len(packed) << 6)] = b"".join(packed)
-        else:
-            self._wrap(at, packed)
-        self.head = number
-        self._tell(training)
-        if now > self.clock_due:
-            self.pair_clocks()
-        return number
+                if totals is not None:
+                    totals.store(self.longs)
+                at = self.head & self.mask
+                if at + len(packed) <= self.capacity:
+                    at = 65536 + (at << 6)
+                    target[at : at + (len(packed) << 6)] = b"".join(packed)
+                else:
+                    self._wrap(at, packed)
+                self.head = number
+                self._tell(training)
+                if now > self.clock_due:
+                    self.pair_clocks()
+                return number
+            finally:
+                self.writing = False
 
     def totals_of(self, loader: int, builds: bool, length: Optional[int]) -> Totals:
         """The running sums in which a loader's fetches are counted."""

@@ -402,6 +402,8 @@ BROKEN_INSIDE = """
 import os, sys, torch
 from torch.utils.data import DataLoader
 import datawait.fetch, datawait.torchhook, datawait.optimizer, datawait.worker, datawait.ring, datawait.loaders
+if hasattr(torch, "compile"):
+    import torch._dynamo  # the first optimizer of each fork would, for seconds
 
 def broken(*args, **kwargs):
     raise RuntimeError("injected")
