@@ -113,7 +113,7 @@ type answer struct {
 func Start(ctx context.Context, o Options) *Watch {
 	o = o.complete()
 	return start(ctx, o, &kubernetes{socket: o.Kubelet, proc: o.Proc}, &slurm{folder: o.Mapping, env: o.Env, proc: o.Proc},
-		&processes{proc: o.Proc, alive: o.Alive})
+		&processes{proc: o.Proc, pods: podLogs, alive: o.Alive})
 }
 
 func start(ctx context.Context, o Options, tellers ...teller) *Watch {

@@ -44,7 +44,7 @@ func (k *kubelet) GetAllocatableResources(context.Context, *podresources.Allocat
 }
 
 // serve lets the kubelet listen and returns its socket.
-func (k *kubelet) serve(t *testing.T) string {
+func (k *kubelet) serve(t testing.TB) string {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "kubelet.sock")
 	listener, err := net.Listen("unix", socket)

@@ -19,6 +19,7 @@ import (
 // processes ties the processes that have a context on a GPU to the jobs they belong to, by their control groups.
 type processes struct {
 	proc  string
+	pods  string // folder of the pods' logs
 	alive func(pid int) bool
 	told  bool            // something was said before
 	was   map[int]process // seen before, by pid
@@ -75,7 +76,7 @@ func (p *processes) gpu(all claims, uuid string, pids []int, now map[int]process
 		}
 		key := one.holder.Job + "\x00" + one.holder.PodUID
 		h := holders[key]
-		h.Job, h.PodUID = one.holder.Job, one.holder.PodUID
+		h.Job, h.PodUID, h.Namespace, h.Pod = one.holder.Job, one.holder.PodUID, one.holder.Namespace, one.holder.Pod
 		if len(h.PIDs) < maxPIDs {
 			h.PIDs = append(h.PIDs, pid)
 		}
@@ -106,7 +107,7 @@ func (p *processes) find(pid int) (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	one := process{start: start, holder: holderOf(group), server: strings.HasPrefix("nvidia-cuda-mps-server", name) && len(name) >= 15}
+	one := process{start: start, holder: named(holderOf(group), p.pods), server: strings.HasPrefix("nvidia-cuda-mps-server", name) && len(name) >= 15}
 	again, _, err := p.stat(pid)
 	return one, err == nil && again == start
 }

@@ -43,11 +43,11 @@ func TestControlGroupsTellWhoseAProcessIs(t *testing.T) {
 
 // crowd is a /proc of processes.
 type crowd struct {
-	t    *testing.T
+	t    testing.TB
 	proc string
 }
 
-func newCrowd(t *testing.T, namespace string) crowd {
+func newCrowd(t testing.TB, namespace string) crowd {
 	proc := t.TempDir()
 	write(t, filepath.Join(proc, "self/ns/x"), "")
 	if err := os.Symlink(namespace, filepath.Join(proc, "self/ns/pid")); err != nil {
@@ -91,6 +91,22 @@ func TestProcessesAreTiedToTheirJobs(t *testing.T) {
 	if text := fmt.Sprint(got[gpuA].holders); text != "[{5     [11 12]} {6     [13]}]" {
 		t.Error(text)
 	}
+}
+
+func TestThePodOfAProcessIsNamedByTheFolderOfItsLogs(t *testing.T) {
+	const uid = "12345678-9abc-def0-1234-56789abcdef0"
+	c := newCrowd(t, initialPIDs)
+	c.run(11, "python", 100, "0::/kubepods/besteffort/pod"+uid)
+	p := c.teller()
+	p.pods = t.TempDir()
+	for _, name := range []string{"team-a_train-0_" + uid, "team-a_train-1_00000000-9abc-def0-1234-56789abcdef0", "odd", "x_" + uid} {
+		write(t, filepath.Join(p.pods, name, "0.log"), "")
+	}
+	got, err := p.look(context.Background(), View{Running: map[string][]int{gpuA: {11}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, got, map[string]string{gpuA: "team-a/train-0///" + uid})
 }
 
 func TestOfAGPUWhoseProcessesHaveEndedNothingIsSaid(t *testing.T) {

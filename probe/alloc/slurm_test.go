@@ -37,7 +37,7 @@ func told(uuid string, minor int) string {
 	return fmt.Sprintf("Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 345\nGPU UUID: \t %s\nBus Type: \t PCIe\nDevice Minor: \t %d\nGPU Excluded:\t No\n", uuid, minor)
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
