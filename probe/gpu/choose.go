@@ -13,6 +13,7 @@ import (
 type Candidate struct {
 	Name string
 	Open func(context.Context) (Source, error)
+	Last bool // asked only if some GPU still lacks SM activity: whoever answers there is a stranger, or slow
 }
 
 // Refusal is a rung that was not taken, and why.
@@ -114,7 +115,16 @@ func (c *Choice) learn(r rung, devices []Device) {
 	}
 }
 
+// complete reports whether every GPU known so far has its SM activity.
+func (c *Choice) complete() bool {
+	lacks := func(d Device) bool { return d.Missing != "" }
+	return len(c.devices) > 0 && !slices.ContainsFunc(c.devices, lacks)
+}
+
 func (c *Choice) try(ctx context.Context, candidate Candidate) {
+	if candidate.Last && c.complete() {
+		return
+	}
 	source, devices, ok := c.open(ctx, candidate)
 	if !ok {
 		return

@@ -43,7 +43,7 @@ func (f *fake) Sample(_ context.Context, until uint64) (b Batch, err error) {
 func (f *fake) Close() error { f.closed = true; return nil }
 
 func candidate(f *fake) Candidate {
-	return Candidate{f.name, func(context.Context) (Source, error) { return f, nil }}
+	return Candidate{Name: f.name, Open: func(context.Context) (Source, error) { return f, nil }}
 }
 
 func device(uuid string, ref uint16, missing string) Device {
@@ -56,7 +56,7 @@ func TestEachGPUIsReadWhereItIsReadBest(t *testing.T) {
 	nvml := &fake{name: "nvml", devices: []Device{device("GPU-b", 0, ""), device("GPU-a", 1, ""), device("GPU-c", 2, "not Hopper")}}
 	useless := &fake{name: "scrape", devices: []Device{device("GPU-a", 0, "")}}
 	c, err := Choose(ctx, []Candidate{
-		{"serve", func(context.Context) (Source, error) { return nil, errors.New("no socket") }},
+		{Name: "serve", Open: func(context.Context) (Source, error) { return nil, errors.New("no socket") }},
 		candidate(dcgm), candidate(nvml), candidate(useless),
 	})
 	if err != nil {
@@ -139,13 +139,27 @@ func TestSourcesBesideTellTheRestOfWhatOthersCount(t *testing.T) {
 
 func TestASourceBesideAloneListsWhatIsThere(t *testing.T) {
 	nvml := &fake{name: "nvml", devices: []Device{device("GPU-a", 0, "no GPM")}}
-	c, err := Choose(context.Background(), []Candidate{{"dcgm", func(context.Context) (Source, error) { return nil, errors.New("no library") }}}, candidate(nvml))
+	c, err := Choose(context.Background(), []Candidate{{Name: "dcgm", Open: func(context.Context) (Source, error) { return nil, errors.New("no library") }}}, candidate(nvml))
 	if err != nil {
 		t.Fatal(err)
 	}
 	devices, _ := c.Devices(context.Background())
 	if len(devices) != 1 || devices[0].Missing != "no GPM" || devices[0].Why != "dcgm: no library" {
 		t.Errorf("%+v", devices)
+	}
+}
+
+func TestTheLastIsAskedOnlyWhereSomethingIsMissing(t *testing.T) {
+	for missing, want := range map[string]int{"": 0, "no metric group": 1} {
+		asked := 0
+		last := Candidate{Name: "page", Last: true, Open: func(context.Context) (Source, error) {
+			asked++
+			return &fake{name: "page", devices: []Device{device("GPU-a", 0, "")}}, nil
+		}}
+		choice, err := Choose(context.Background(), []Candidate{candidate(&fake{name: "dcgm", devices: []Device{device("GPU-a", 0, missing)}}), last})
+		if err != nil || asked != want || choice.Name() == "" {
+			t.Errorf("%q: asked %d times, %s, %v", missing, asked, choice.Name(), err)
+		}
 	}
 }
 

@@ -48,11 +48,17 @@ type Source struct {
 	any      struct{ sm, profiling bool } // what was ever seen of any GPU
 }
 
+// unasked is for how long an exporter is waited for that nobody has named: other sources wait meanwhile.
+const unasked = 3 * time.Second
+
 // Open asks the exporter for its page.
 func Open(ctx context.Context, o Options) (*Source, error) {
-	urls := usual
-	if o.URL != "" {
-		urls = []string{o.URL}
+	urls := []string{o.URL}
+	if o.URL == "" {
+		urls = usual
+		limited, cancel := context.WithTimeout(ctx, unasked)
+		defer cancel()
+		ctx = limited
 	}
 	var problem error
 	for _, url := range urls {

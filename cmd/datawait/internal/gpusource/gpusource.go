@@ -145,7 +145,7 @@ func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
 		}
 		return gpu.Patient(s, patience), nil
 	}}
-	page := gpu.Candidate{Name: scrape.Name, Open: func(ctx context.Context) (gpu.Source, error) {
+	page := gpu.Candidate{Name: scrape.Name, Last: true, Open: func(ctx context.Context) (gpu.Source, error) {
 		return source(scrape.Open(ctx, scrape.Options{URL: c.Address, Partly: c.Kind == Scrape}))
 	}}
 	switch c.Kind {
