@@ -169,7 +169,7 @@ func hostname(t *testing.T) string {
 	return "\"" + name + "\""
 }
 
-// sameOfGPUs compares what two documents say of GPUs; numbers of windows differ from run to run.
+// sameOfGPUs holds that a document says of GPUs what another said; it may say more. Numbers of windows differ from run to run.
 func sameOfGPUs(t *testing.T, want, got doctor.Document) {
 	t.Helper()
 	gpus := func(d doctor.Document) (all []doctor.Finding) {
@@ -180,8 +180,13 @@ func sameOfGPUs(t *testing.T, want, got doctor.Document) {
 		}
 		return all
 	}
-	if a, b := gpus(want), gpus(got); !slices.Equal(a, b) || len(a) == 0 {
-		t.Errorf("findings %+v, want %+v", b, a)
+	if len(gpus(want)) == 0 {
+		t.Error("nothing is said of GPUs")
+	}
+	for _, f := range gpus(want) {
+		if !slices.Contains(gpus(got), f) {
+			t.Errorf("findings %+v lack %+v", gpus(got), f)
+		}
 	}
 }
 

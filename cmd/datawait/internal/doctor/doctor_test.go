@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 func find(t *testing.T, all []Finding, id string) Finding {
@@ -64,6 +66,20 @@ func TestGapsOfTheMachineAreFindings(t *testing.T) {
 	s.usable = float32(math.NaN())
 	if all := lookAtMachine(s); all[0].State != Limited || !strings.Contains(all[0].Says, "least of") {
 		t.Errorf("%+v", all[0])
+	}
+}
+
+// A shared engine samples at our pace for everybody; nothing of the kind is said of other sources.
+func TestWhatOurWatchDoesToOthersIsSaid(t *testing.T) {
+	g := watched{GPUNote: recording.GPUNote{Source: "dcgm", Grade: "A", Interval: unit.Some(uint64(1e8))}, windows: 9, known: 9, length: 9e8}
+	if f := find(t, lookAtGPUs(gpusource.Choice{}, seen{gpus: []watched{g}}), "engine"); !strings.Contains(f.Says, "every 100ms for all its clients") {
+		t.Errorf("%+v", f)
+	}
+	g.Source = "nvml-gpm"
+	for _, f := range lookAtGPUs(gpusource.Choice{}, seen{gpus: []watched{g}}) {
+		if f.ID == "engine" {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/probe/gpu"
+	"github.com/datawait/datawait/probe/gpu/dcgm"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -27,7 +28,25 @@ func lookAtGPUs(wanted gpusource.Choice, s seen) (all []Finding) {
 		all = append(all, Finding{ID: "gpu-state", Subject: GPUs, State: Missing, Raise: raise(why),
 			Says: sentence("clocks, power, PCIe link, processes and Xid errors are not known", why)})
 	}
+	if f, ok := engine(s); ok {
+		all = append(all, f)
+	}
 	return append(all, allocation(s))
+}
+
+// engine says what our watch does to others: of several intervals for one field a host engine takes the smallest, for all its clients. What
+// it costs was measured with an engine of DCGM 4.6, 8 GPUs and 23 fields: 8 to 15 % of a core at 100 ms, 1 % at 1 s.
+func engine(s seen) (Finding, bool) {
+	for _, g := range s.gpus {
+		asked, ok := g.Interval.Get()
+		if g.Source != dcgm.Name || g.known == 0 || !ok {
+			continue
+		}
+		return Finding{ID: "engine", Subject: GPUs, State: Good, Says: fmt.Sprintf(
+			"while a job is recorded the host engine samples every %v for all its clients, dcgm-exporter too; at 100ms that costs it 1 to 2 %% of a core per GPU",
+			time.Duration(asked)), Raise: "where that is too much: --interval 1s"}, true
+	}
+	return Finding{}, false
 }
 
 // emulated reports whether all GPUs are.
