@@ -147,6 +147,38 @@ func TestProcessesThatAreFoundHoldAGPU(t *testing.T) {
 	}
 }
 
+// Who runs kernels holds the GPU, also between them; a minute in which nothing ran and nobody looked is not known, and one in which nobody
+// was found is not bridged.
+func TestKernelsShowThatAGPUIsHeld(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause  float64
+		found  int // processes that a look in the pause found; below 0 = nobody looked
+		covers float64
+	}{"ten seconds": {10_000, -1, 1}, "a minute": {60_000, -1, 0.5}, "ten seconds, nobody found": {10_000, 0, 0.5}, "a minute, looked at": {30_000, 1, 1}} {
+		x := newTape(t)
+		half := c.pause / 2
+		x.observe(2 * c.pause)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a", Grade: "A"})
+		for now := 0.0; now < 2*c.pause; now += 500 {
+			w := blankWindow(0, now, now+500)
+			w.SM, w.Resident = 0, 0
+			if now < half || now >= half+c.pause {
+				w.SM, w.Resident = 0.5, 0.6
+			}
+			x.write(agent, w.Encode())
+		}
+		if c.found >= 0 {
+			x.look(agent, c.pause, c.pause, []uint32{0, 7}[c.found])
+		}
+		g := x.run().GPUs[0]
+		is(t, name+": held", g.HeldRatio, 1)
+		r := rung(t, g.Ladder, rungHeld)
+		if r.Source == "" || !near(r.Coverage.Or(0), c.covers, 0.01) {
+			t.Errorf("%s: covers %v, %+v", name, r.Coverage.Or(0), r)
+		}
+	}
+}
+
 // M6: kernels all the time, 10 GB used, nobody listed: who holds it is unknown, it is not free.
 func TestAGPUInUseByNobodyIsNotFree(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -13,6 +13,8 @@ import (
 const (
 	inUse     = 0.02            // kernels resident, or SM activity
 	ownMemory = 1.5 * (1 << 30) // bytes
+
+	betweenLooks = 15e9 // ns: who has a context is asked every ten seconds, or a little later
 )
 
 // holding is when some process had a context on the GPU and when none had; of other times it is not known.
@@ -21,6 +23,7 @@ const (
 //	held      [---]            |
 //	free              [---]             nobody at both ends, and no use in between
 //	rank          [----------]          it initialised CUDA, and ended
+//	kernels   | | |  | | |     | |      who runs kernels holds it, and in between as long as nobody looks longer than between two looks
 type holding struct {
 	held, free spans
 	hidden     int64 // nobody was listed, and somebody used it
@@ -36,8 +39,10 @@ func (d *device) hold() {
 		h.source = "list of processes"
 	}
 	var held, free []span
+	known := false // the windows say it themselves
 	for i := range d.Windows {
 		if w := &d.Windows[i]; w.Known {
+			known = true
 			h.grade, h.source = d.grade, d.counters()
 			if s := (span{w.Begin, w.End}); w.Holds {
 				held = append(held, s)
@@ -63,9 +68,45 @@ func (d *device) hold() {
 		}
 	}
 	h.held = union(slices.Concat(held, d.initialised(), d.listed()))
+	if ran := d.ran(); !known && h.hidden == 0 && len(ran) > 0 {
+		if len(h.held) == 0 {
+			h.grade, h.source = stat.GradeC, "kernels that ran"
+		}
+		h.held = d.bridged(append(ran, h.held...))
+	}
 	h.free = union(free).minus(h.held)
 	d.holding = h
 	d.tellWindows()
+}
+
+// ran is when kernels ran. Who runs one has a context.
+func (d *device) ran() (all []span) {
+	for i := range d.Windows {
+		if w := &d.Windows[i]; !w.Untrusted && (w.Resident > inUse || w.SM > inUse) {
+			all = append(all, span{w.Begin, w.End})
+		}
+	}
+	return all
+}
+
+// bridged joins signs of a holder that are no further apart than two looks at processes may be, unless one in between found nobody.
+func (d *device) bridged(signs []span) (held spans) {
+	for _, l := range d.Looks {
+		if l.Processes > 0 {
+			signs = append(signs, span{l.At, l.At + 1})
+		}
+	}
+	nobody := func(s span) bool {
+		return slices.ContainsFunc(d.Looks, func(l load.Look) bool { return l.Processes == 0 && s.begin <= l.At && l.At <= s.end })
+	}
+	for _, s := range union(signs) {
+		if n := len(held); n > 0 && s.begin-held[n-1].end <= betweenLooks && !nobody(span{held[n-1].end, s.begin}) {
+			held[n-1].end = s.end
+			continue
+		}
+		held = append(held, s)
+	}
+	return held
 }
 
 // initialised is when ranks that said to be on this GPU had CUDA initialised.
