@@ -114,6 +114,8 @@ class CachedTest:
         self._thread = threading.get_ident()
         if not self._page.mapped:
             if not self._page.look(self._clock()):
+                if self._page.trouble is not None:
+                    self._complain(stream.IN_TEST, "control page", self._page.trouble)
                 return False
             self._words = self._page.words
         if self._words[2] != self._seen:
@@ -383,6 +385,9 @@ class CachedTest:
 
 
 def _in_child(reference: "weakref.ref[CachedTest]") -> None:
-    test = reference()
-    if test is not None:
-        test._forget()
+    try:
+        test = reference()
+        if test is not None:
+            test._forget()
+    except Exception as error:
+        stream.failed(stream.IN_TEST, "after a fork", error)

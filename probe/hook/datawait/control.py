@@ -87,6 +87,7 @@ class ControlPage:
         self.words: Union[Sequence[int], memoryview] = array("I", [0, 0, 0])  # until the file is there
         self._map: Optional[mmap.mmap] = None
         self._look_at = 0
+        self.trouble: Optional[Exception] = None  # why the page that is there cannot be had
 
     @property
     def mapped(self) -> bool:
@@ -105,6 +106,7 @@ class ControlPage:
                 self._map = self._mapped()
         except (OSError, ValueError) as error:
             own(error)
+            self.trouble = None if isinstance(error, FileNotFoundError) else error
         if self._map is None:
             return False
         self.words = memoryview(self._map).cast("I")

@@ -28,29 +28,33 @@ _guard: Any = None  # of a Python that started later
 
 
 def begin(folder: str, limit: int, agent: Optional[Agent]) -> None:
-    """Says that what is older than limit (ns) is to be kept from here on. The first rank of a node says it for all."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    """Says that what is older than limit (ns) is to be kept from here on. The first rank of a node says it for all.
+
+    Raises where that cannot be said: without it the run's children would save."""
+    pid, locks = (0, False) if agent is None else (agent.pid, agent.page is not None)
+    part = os.path.join(folder, "%s-%d.part" % (FLAG, os.getpid()))
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        fd = os.open(os.path.join(folder, FLAG), flags, 0o600)
-    except OSError as error:  # it is there; or the folder is gone, and with it the agent
+        try:
+            os.write(fd, b"%d %d %d\n" % (limit, pid, locks))
+        finally:
+            os.close(fd)
+        os.link(part, os.path.join(folder, FLAG))  # whole, or not at all
+    except FileExistsError as error:  # another rank said it
         own(error)
-        return
-    try:
-        pid, locks = (0, False) if agent is None else (agent.pid, agent.page is not None)
-        os.write(fd, b"%d %d %d\n" % (limit, pid, locks))
     finally:
-        os.close(fd)
+        os.unlink(part)
 
 
 def begun(folder: Optional[str]) -> Optional[Tuple[int, Agent]]:
-    """The limit and the agent, None while no rank has served a cached batch."""
+    """The limit and the agent, None while no rank has served a cached batch. Raises where that cannot be read."""
     if folder is None:
         return None
     try:
         with open(os.path.join(folder, FLAG), "rb") as flag:
             limit, pid, locks = map(int, flag.read(64).split())
         return limit, Agent(pid, os.path.join(folder, NAME) if locks else None)
-    except (OSError, ValueError) as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         own(error)
         return None
 

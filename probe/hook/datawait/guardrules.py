@@ -8,6 +8,7 @@ import threading
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from . import commands, guardcalls
+from .foreign import own
 from .guardpaths import Ages
 from .stream import core
 
@@ -28,7 +29,8 @@ class Rules:
         def harmful(ages: Ages) -> bool:
             try:
                 return not _building() or _replaces(ages, args, kwargs)
-            except Exception:
+            except Exception as error:
+                own(error)
                 return True  # a save is one, whatever its arguments
 
         self._judge(call, harmful, lambda: _target(args, kwargs))

@@ -22,6 +22,8 @@ import sys
 import zlib
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from . import foreign
+
 SMALL_ARRAY = 64 * 1024  # bytes; a copy of this costs less than the step's own noise (about 5 µs)
 FINGERPRINT = 1024  # bytes looked at in each of three places
 
@@ -40,7 +42,8 @@ def version(tensor: Any) -> Optional[int]:
     """How often a tensor's memory was written to in place; None where it is not tracked (inference tensors)."""
     try:
         return int(tensor._version)
-    except Exception:
+    except Exception as error:
+        foreign.own(error)
         return None
 
 
@@ -198,7 +201,8 @@ class OpaqueBatch:
         if self._copies:
             try:
                 self._batch = copy.deepcopy(batch)
-            except Exception:
+            except Exception as error:
+                foreign.own(error)
                 self._copies = False
 
     def pin(self) -> None:
@@ -219,7 +223,8 @@ def freeze(batch: Any, room: int, own: bool = False) -> Any:
         return frozen
     except TooLarge:
         raise
-    except Exception:
+    except Exception as error:
+        foreign.own(error)
         return OpaqueBatch(batch, room, own)
 
 

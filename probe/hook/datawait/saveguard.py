@@ -37,11 +37,13 @@ import time
 from typing import Any, Callable, Optional
 
 from . import guardcalls
+from .foreign import own
 from .guardchild import in_loader_worker
 from .guardpaths import Ages, past_now
 from .guardrules import Harmful, Rules, in_words
 from .lateimports import LateImports
 from .stands import Stand, Stands
+from .stream import IN_SAVE, complain
 
 Stop = Callable[[str, str], None]
 
@@ -169,5 +171,9 @@ class SaveGuard:
 def _doubtful(harmful: Harmful, ages: Ages) -> bool:
     try:
         return harmful(ages)
-    except Exception:
+    except (TypeError, ValueError, OSError) as error:  # arguments that the call itself will refuse
+        own(error)
+        return False
+    except Exception as error:
+        complain(IN_SAVE, "save-guard", error)
         return False

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable, Dict, List, Tuple
 
 from . import holders
+from .foreign import own
 from .stream import IN_SAVE, complain
 
 Before = Callable[[Tuple[Any, ...], Dict[str, Any]], None]
@@ -80,8 +81,8 @@ class Stands:
         for change, now, before in holders.find(self._stand):
             try:
                 self._call(change, now, before)
-            except Exception:  # a class of the script that lets nobody change it
-                continue
+            except Exception as error:  # a class of the script that lets nobody change it
+                own(error)
 
     def undo(self) -> None:
         """Puts everything back; for tests."""

@@ -257,12 +257,13 @@ def failed(reason: int, where: str, error: BaseException) -> None:
     own(error)
     core.off = True
     try:
-        _count(reason, where, error)
         ring = core.ring
+        if ring is not None:
+            ring.ints[layout.I_HOOK] = layout.OFF
+        _count(reason, where, error)
         if ring is None:  # there will be none
             _beside("refused: %s: %s" % (where, _describe(error)))
             return
-        ring.ints[layout.I_HOOK] = layout.OFF
         now = time.perf_counter_ns()
         try:
             ring.mark(layout.DISABLED, now, now, reason)

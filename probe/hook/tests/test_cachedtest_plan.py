@@ -137,6 +137,18 @@ def test_a_short_or_strange_page_is_no_page(tmp_path):
     assert not control.ControlPage(str(tmp_path)).look(0)
 
 
+def test_a_page_that_is_there_and_cannot_be_had_is_told(tmp_path):
+    job = Job(tmp_path)
+    os.unlink(job.page.path)
+    source = Source(job.loader())
+    job.train(source, 20)
+    assert job.errors == []
+    os.symlink(job.page.path, job.page.path)
+    job.train(source, 20)
+    where, error = job.errors[0]
+    assert where == "control page" and "Too many levels of symbolic links" in error
+
+
 def test_observe_ends_a_running_block(tmp_path):
     job = Job(tmp_path)
     job.page.write(1, [(LIVE, 10, 40), (HOST, 40, 80)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -68,6 +69,25 @@ def test_the_first_rank_says_it_for_all(spool):
     guardchild.begin(spool, 8, None)
     limit, agent = guardchild.begun(spool)
     assert (limit, agent.pid) == (7, 0) and guardchild.begun(None) is None
+
+
+def test_where_it_cannot_be_said_that_is_an_error_and_nothing_half_said_is_left(spool, monkeypatch):
+    def full(fd, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        guardchild.begin(spool, 7, None)
+    assert os.listdir(spool) == []
+    with pytest.raises(FileNotFoundError):
+        guardchild.begin(os.path.join(spool, "gone"), 7, None)
+
+
+def test_a_flag_that_cannot_be_read_is_an_error(spool):
+    os.mkdir(os.path.join(spool, guardchild.FLAG))
+    with pytest.raises(OSError):
+        guardchild.begun(spool)
+    assert guardchild.begun(os.path.join(spool, "gone")) is None
 
 
 FRAMEWORKS = """

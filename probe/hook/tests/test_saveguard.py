@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from os import remove as remove_bound_early
 import pytest
 from guardfiles import Files, Stopped
 
-from datawait import stream
+from datawait import saveguard, stream
 from datawait.saveguard import SaveGuard
 
 numpy = pytest.importorskip("numpy")
@@ -53,6 +54,33 @@ def guard(tmp_path, files, stops, monkeypatch):
     guard.arm()
     yield guard
     guard.disarm()
+
+
+def test_a_question_that_fails_is_told_and_the_call_goes_on(guard, files, monkeypatch):
+    def broken(*args):
+        raise LookupError("ours")
+
+    told = []
+    monkeypatch.setattr(saveguard, "complain", lambda reason, where, error: told.append((where, str(error))))
+    monkeypatch.setattr(guard._ages, "old_content", broken)
+    open("log.txt", "w").close()
+    assert told == [("save-guard", "ours")]
+
+
+def test_what_a_signal_handler_raises_while_it_is_asked_goes_on_to_the_script(guard, files, monkeypatch):
+    class Late(Exception):
+        pass
+
+    def late(number, frame):
+        raise Late
+
+    before = signal.signal(signal.SIGUSR1, late)
+    monkeypatch.setattr(guard._ages, "old_content", lambda *args: os.kill(os.getpid(), signal.SIGUSR1))
+    try:
+        with pytest.raises(Late):
+            open("log.txt", "w").close()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.fixture
