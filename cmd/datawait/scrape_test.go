@@ -14,7 +14,7 @@ import (
 	"github.com/datawait/datawait/probe/gpu/standin"
 )
 
-// exporterPage serves a page of a real dcgm-exporter on a node of Kubernetes, whose energy counter shows a new collection at every look.
+// exporterPage serves a page of a real dcgm-exporter on a node of Kubernetes, whose PCIe and energy counters show a new collection at every look.
 func exporterPage(t *testing.T, change func(string) string) (url string) {
 	t.Helper()
 	b, err := os.ReadFile("../../probe/gpu/scrape/testdata/dcgm-exporter-h100x2-k8s.prom")
@@ -24,8 +24,8 @@ func exporterPage(t *testing.T, change func(string) string) (url string) {
 	page := change(string(b))
 	var looks atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, page)
 		n := looks.Add(1)
+		io.WriteString(w, strings.ReplaceAll(page, " 104857600\n", fmt.Sprintf(" %d\n", 104857600+n)))
 		for i := range 2 {
 			fmt.Fprintf(w, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"%d\",UUID=\"GPU-aaaaaaaa-0000-0000-0000-00000000000%d\"} %d\n", i, i, n*1000)
 		}
@@ -34,13 +34,13 @@ func exporterPage(t *testing.T, change func(string) string) (url string) {
 	return server.URL
 }
 
-var longer = strings.ReplaceAll(training, "range(60)", "range(160)")
+var eightSeconds = strings.ReplaceAll(training, "range(60)", "range(160)")
 
 const hopper0 = "GPU-aaaaaaaa-0000-0000-0000-000000000000"
 
 func TestTheReportHasAnExportersCountersAndPods(t *testing.T) {
 	url := exporterPage(t, func(page string) string { return page })
-	report, said := recordReport(t, standin.A100(0, "")+"no-driver\n", "scrape="+url, longer)
+	report, said := recordReport(t, standin.A100(0, "")+"no-driver\n", "scrape="+url, eightSeconds)
 	g := gpusOf(report)[hopper0]
 	if g == nil || g["source"] != "scrape" || !slices.Contains(holdersOf(g), "pod team-a/train-0") || g["assigned_by"] != "dcgm-exporter" {
 		t.Fatalf("%v\n%s", g, said)

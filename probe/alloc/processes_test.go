@@ -117,6 +117,12 @@ func TestOfAGPUWhoseProcessesHaveEndedNothingIsSaid(t *testing.T) {
 	c.end(11)
 	second, err := p.look(context.Background(), v)
 	c.run(11, "bash", 900, job6)
+	p.look(context.Background(), v)
+	c.run(11, "python", 1200, job5)
+	third, _ := p.look(context.Background(), v) // another process by the same number
+	if jobs(third) != "5 -" {
+		t.Errorf("at last %s", jobs(third))
+	}
 	if jobs(first) != "5 -" || second == nil || len(second) != 0 || err != nil {
 		t.Errorf("%s, then %v %v", jobs(first), second, err)
 	}

@@ -1,6 +1,9 @@
 package scrape
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // field is a value of a GPU that is read from a page.
 type field int
@@ -99,14 +102,24 @@ func unknown() (v values) {
 	return v
 }
 
-// differ reports whether any value is another one.
-func (v *values) differ(other *values) bool {
-	for i := range v {
+// differ reports whether any of the first values, all with 0, is another one.
+func (v *values) differ(other *values, first field) bool {
+	for i := range v[:cmp.Or(first, fields)] {
 		if v[i] != other[i] && (v[i] == v[i] || other[i] == other[i]) {
 			return true
 		}
 	}
 	return false
+}
+
+// still reports whether no profiling counter is known to move: those of an idle GPU read 0 again and again.
+func (v *values) still() bool {
+	for _, one := range v[:profiling] {
+		if one > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // counted reports whether any value is of the profiling module.

@@ -146,7 +146,7 @@ func (s *Source) follow(t *track, r *reading, now uint64, b *gpu.Batch) {
 	if x := r.values[fieldXid]; known && xid == xid && x == x && x != xid && x != 0 {
 		b.Events = append(b.Events, recording.GPUEvent{Ref: t.device.Ref, T: now, Code: recording.GPUEventXid, Value: uint64(x)})
 	}
-	if now-t.changed > t.old() {
+	if now-t.news() > t.old() {
 		s.fail(t, "the exporter repeats its old values: nothing on its page has changed for a long time")
 	}
 	if h, told := t.hold(r); told {
@@ -177,7 +177,7 @@ func (s *Source) pause(now uint64) uint64 {
 	pause := seldom
 	for _, t := range s.order {
 		switch usual := t.usual(); {
-		case t.pending, usual == 0 && now-t.changed < learning:
+		case t.pending, usual == 0 && now-t.news() < learning:
 			return often
 		case usual != 0:
 			pause = min(pause, max(usual/10, often))

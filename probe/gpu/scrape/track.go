@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -13,7 +14,8 @@ import (
 //
 // A page has no time stamps, and an exporter repeats a value until it has collected the next: every 30 s, unless it is told otherwise.
 // So a sample is a change of values, found at the look that shows it; a look that shows the old ones is no sample. What changed between
-// two looks is given one more look to settle, because the fields of one collection do not all arrive at once.
+// two looks is given one more look to settle, because the fields of one collection do not all arrive at once. Profiling counters have six
+// decimals: while they stay the same and are not all 0, it is the old sample, whatever else changes.
 //
 //	looks     | | | | | | | | | | |     every second at first, then every tenth of the interval
 //	values    a a a b b b b c c c c
@@ -25,8 +27,10 @@ type track struct {
 	device gpu.Device
 	values
 	counts  bool   // SM activity was seen
+	first   uint64 // ns, the first look
 	changed uint64 // ns, the last look that showed other values; at first the first look
-	pending bool   // they have not settled
+	sampled uint64 // ns, the last look that showed a new sample; 0 = none did
+	pending bool   // values have not settled
 	updated uint64 // ns, end of the last window, made or not; 0 = none
 	gaps    [5]uint64
 	gapped  int
@@ -39,13 +43,16 @@ type track struct {
 // look takes the values of one page, and returns the window that ended, if one did.
 func (t *track) look(v values, now uint64) (begin, end uint64, ended bool) {
 	if t.changed == 0 {
-		t.values, t.changed = v, now
+		t.values, t.changed, t.first = v, now, now
 		return 0, 0, false
 	}
-	changed := v.differ(&t.values)
+	changed, counted := v.differ(&t.values, 0), v.differ(&t.values, profiling)
 	t.values = v
 	if changed {
 		t.changed = now
+	}
+	if counted || changed && v.still() {
+		t.sampled = now
 	}
 	if !t.pending {
 		t.pending = changed
@@ -53,12 +60,15 @@ func (t *track) look(v values, now uint64) (begin, end uint64, ended bool) {
 	}
 	t.pending = false
 	before := t.updated
-	t.updated = t.changed
+	if t.sampled <= before {
+		return 0, 0, false // another client lets the engine read power and the like more often
+	}
+	t.updated = t.sampled
 	if before == 0 {
 		return 0, 0, false
 	}
-	length := t.length(t.changed - before)
-	return t.changed - length, t.changed, length > 0
+	length := t.length(t.updated - before)
+	return t.updated - length, t.updated, length > 0
 }
 
 // length returns how long the window of a sample is that came gap after the one before, 0 if that cannot be told yet: where an energy
@@ -94,6 +104,9 @@ func (t *track) usual() uint64 {
 
 // old is after what time without a change an exporter is said to repeat itself: three times its default interval, or what it shows.
 func (t *track) old() uint64 { return max(3*t.usual(), uint64(90*time.Second)) }
+
+// news is when the last sample was seen, or the first look.
+func (t *track) news() uint64 { return cmp.Or(t.sampled, t.first) }
 
 // window makes the records of one window. Copy engines are not on a page.
 func (t *track) window(begin, end uint64) (recording.GPU, recording.GPUPipes, bool) {
