@@ -18,13 +18,14 @@ PYFILES := probe/hook examples
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-# Lazy binding: the NVIDIA bindings resolve their symbols when first called, so the binary starts where no driver is. Their headers
-# mark functions as deprecated that the bindings still wrap.
+# Lazy binding: the NVIDIA bindings resolve their symbols when first called, so the binary starts where no driver is; weakened, it
+# starts also where LD_BIND_NOW is set. Their headers mark functions as deprecated that the bindings still wrap.
 export CGO_LDFLAGS = -Wl,-z,lazy
 export CGO_CFLAGS = -Wno-deprecated-declarations
 
 build: ## Build bin/datawait
 	$(GO) build -trimpath -o $(BIN) ./cmd/datawait
+	@$(GO) run .ci/weaken.go $(BIN)
 
 demo: build ## The case study in a minute, without a GPU: before and after, with both reports
 	$(BIN) demo --force --out demo-out

@@ -17,6 +17,12 @@ import (
 // somebody listening where the host engine should, and returns the JSON report and what was said.
 func recordReport(t *testing.T, scenario, gpu string, script string) (report map[string]any, said string) {
 	t.Helper()
+	return recordBy(t, "datawait", scenario, gpu, script)
+}
+
+// recordBy is recordReport by some binary.
+func recordBy(t *testing.T, binary, scenario, gpu string, script string) (report map[string]any, said string) {
+	t.Helper()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "engine")
 	listener, err := net.Listen("unix", socket)
@@ -27,7 +33,7 @@ func recordReport(t *testing.T, scenario, gpu string, script string) (report map
 	if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("datawait", "record", "--gpu", strings.ReplaceAll(gpu, "ENGINE", socket), "--out", "out", "--", python(), "train.py")
+	cmd := exec.Command(binary, "record", "--gpu", strings.ReplaceAll(gpu, "ENGINE", socket), "--out", "out", "--", python(), "train.py")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), standin.Environment(t, scenario)...)
 	output, err := cmd.CombinedOutput()

@@ -3,10 +3,13 @@
 package dcgm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
+
+	"github.com/datawait/datawait/probe/gpu"
 )
 
 // needed are the functions of the library that this package calls through go-dcgm v1.4611.0. A call of one that is not there ends the
@@ -15,8 +18,11 @@ var needed = []string{"dcgmInit", "dcgmShutdown", "dcgmConnect_v2", "dcgmDisconn
 	"dcgmEntitiesGetLatestValues", "dcgmGetGpuInstanceHierarchy", "dcgmGetGpuStatus", "dcgmProfGetSupportedMetricGroups", "dcgmGroupCreate",
 	"dcgmGroupAddEntity", "dcgmFieldGroupCreate", "dcgmWatchFields", "dcgmUpdateAllFields", "dcgmGetValuesSince_v2"}
 
-// complete reports whether the library is here and has what is needed.
+// complete reports whether the library is here, has what is needed and can be called.
 func complete() error {
+	if why := gpu.BoundAtOnce(); why != "" {
+		return errors.New(why)
+	}
 	library := dl.New("libdcgm.so.4", dl.RTLD_LAZY|dl.RTLD_GLOBAL)
 	if err := library.Open(); err != nil {
 		return fmt.Errorf("DCGM's library is not here (package datacenter-gpu-manager-4-core): %w", err)

@@ -21,6 +21,9 @@ type library struct {
 
 // open loads and initialises the library. That loads the driver's state of every GPU and keeps it loaded.
 func open() (*library, error) {
+	if why := gpu.BoundAtOnce(); why != "" {
+		return nil, errors.New("opening NVML: " + why)
+	}
 	switch r := bind.Init(); r {
 	case bind.SUCCESS:
 	case bind.ERROR_LIBRARY_NOT_FOUND:

@@ -56,7 +56,7 @@ func (o Options) captured(ctx context.Context, library []string) (c gpu.Capture,
 		return c, err
 	}
 	cmd := exec.CommandContext(ctx, self, append([]string{CaptureCommand, "--library"}, library...)...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay, cmd.Env = time.Second, gpu.LazyEnvironment()
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	text, err := cmd.Output()

@@ -34,8 +34,10 @@ func newGPUWatch(o Options, spool string, d recording.Declaration, since uint64)
 		if err != nil {
 			self = os.Args[0]
 		}
-		return exec.Command(self, GPUChildCommand, "--gpu", o.GPU.String(), "--dir", spool, "--interval", o.Interval.String(),
+		cmd := exec.Command(self, GPUChildCommand, "--gpu", o.GPU.String(), "--dir", spool, "--interval", o.Interval.String(),
 			"--since", strconv.FormatUint(since, 10))
+		cmd.Env = gpu.LazyEnvironment()
+		return cmd
 	}}
 	return w
 }
