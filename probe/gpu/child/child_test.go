@@ -33,6 +33,9 @@ func play(mode string) {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "symbol lookup error: undefined symbol: dcgmRunDiagnostic")
 		os.Exit(127)
+	case "refused":
+		fmt.Fprintln(os.Stderr, "error: nobody listens")
+		os.Exit(1)
 	case "garbage":
 		os.Stdout.WriteString("Warning: library loaded twice, going on\n")
 	case "silent", "stubborn":
@@ -133,6 +136,7 @@ func TestAChildDeliversAndEndsGently(t *testing.T) {
 func TestADeathIsAHealthRecord(t *testing.T) {
 	for mode, want := range map[string]string{
 		"crash":   "exit status 127: symbol lookup error: undefined symbol: dcgmRunDiagnostic",
+		"refused": "nobody listens",
 		"garbage": `killed: reading pipe: it starts with "Warning:": not a segment`,
 		"silent":  "killed: it had fallen silent",
 	} {

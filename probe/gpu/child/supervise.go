@@ -130,6 +130,9 @@ func explain(pipe error, silent bool, exit error, lastWords string) string {
 	case pipe != nil && !errors.Is(pipe, io.EOF):
 		why = "killed: " + pipe.Error()
 	}
+	if said, ok := strings.CutPrefix(lastWords, "error: "); ok && strings.HasPrefix(why, "exit status ") {
+		return said // it knew what was wrong, and ended for it
+	}
 	if lastWords != "" {
 		why += ": " + lastWords
 	}

@@ -186,7 +186,7 @@ func (a *agent) notesAtEnd(counts spool.Counts) {
 
 // warnings are sentences for the report.
 func (a *agent) warnings(counts spool.Counts) (w []string) {
-	if why := a.gpu.warning(&a.tap.gpus); why != "" {
+	if why := a.gpu.warning(); why != "" {
 		w = append(w, why)
 	}
 	if why := a.holders.warning(&a.tap.gpus); why != "" {
