@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
+	"github.com/datawait/datawait/probe/gpu"
 	"github.com/datawait/datawait/probe/gpu/child"
 	"github.com/datawait/datawait/probe/recording"
 )
