@@ -275,6 +275,25 @@ func TestASharedGPUIsOneGPU(t *testing.T) {
 	}
 }
 
+// Several holders count when they have the GPU for a part of the run that counts.
+func TestAMonitorThatLooksInSharesNothing(t *testing.T) {
+	for until, shared := range map[float64]bool{4_000: false, 6_000: true, 1e9: true} {
+		x := newTape(t)
+		x.observe(100_000)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a"})
+		one, two := recording.Holder{Job: "1"}, recording.Holder{Job: "2"}
+		x.AddNote(agent, recording.AllocationNote{T: at(0), UUID: "GPU-a", By: recording.AllocatedByProcesses, Holders: []recording.Holder{one, two}})
+		x.AddNote(agent, recording.AllocationNote{T: at(1), UUID: "GPU-a", By: recording.AllocatedBySlurm, Holders: []recording.Holder{one}})
+		if until < 1e9 {
+			x.AddNote(agent, recording.AllocationNote{T: at(until), UUID: "GPU-a", By: recording.AllocatedByProcesses, Holders: []recording.Holder{one}})
+		}
+		x.write(agent, recording.GPUEvent{T: at(1), Code: recording.GPUEventRestated}.Encode())
+		if got := x.run().GPUs[0].Shared.Or(""); (got == "several holders") != shared || !shared && got != "no" {
+			t.Errorf("for %v ms: %q", until, got)
+		}
+	}
+}
+
 // M2 (F74): GPU-util of a MIG slice is absent or 0; its own engine counter counts. The GPU it is cut from is no device beside it,
 // and a slice has no known price.
 func TestASliceIsKnownByItsEngine(t *testing.T) {

@@ -179,21 +179,39 @@ const (
 	notTold   = "nobody told whom it is assigned to"
 )
 
-// sharing says how several holders share the device, at any time.
+// sharing says how several holders share the device: as whoever assigns it says, or because several had it for a part of the time that
+// counts. A monitor that looks in, or the job before that is not gone yet, makes no other's work of its counters.
 func (d *device) sharing() unit.Maybe[string] {
 	told := unit.None[string](notTold)
-	for _, a := range d.Allocations {
-		switch {
-		case a.Shared != "":
+	several := map[string]int64{}
+	for i, a := range d.Allocations {
+		if a.Shared != "" {
 			return unit.Some(a.Shared)
-		case len(a.Holders) > 1:
-			return unit.Some("several holders")
-		case a.By != recording.AllocatedByProcesses && a.Holders != nil:
+		}
+		if len(a.Holders) > 1 {
+			until := max(d.Node.End, int64(a.T))
+			for _, later := range d.Allocations[i+1:] {
+				if later.By == a.By {
+					until = int64(later.T)
+					break
+				}
+			}
+			several[a.By] += until - int64(a.T)
+		}
+		if a.By != recording.AllocatedByProcesses && a.Holders != nil {
 			told = unit.Some(notShared)
+		}
+	}
+	for _, ns := range several {
+		if float64(ns) >= sharedFor*float64(d.Node.End-d.Node.Begin) {
+			return unit.Some("several holders")
 		}
 	}
 	return told
 }
+
+// sharedFor is the share of the run from which several holders count.
+const sharedFor = 0.05
 
 // shared reports whether several holders have the device: its counters are of all of them together, and say nothing of one.
 func (d *device) shared() bool { return d.sharing().Or(notShared) != notShared }
