@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -197,6 +199,21 @@ func TestAFolderOfAMillionFilesIsNoJobMapping(t *testing.T) {
 	}
 	got, err := (&slurm{folder: dir, env: environ(), proc: straight(t, gpuA)}).look(context.Background(), View{})
 	if got != nil || err == nil || !strings.Contains(err.Error(), "so it is none") {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+// A pipe that nobody writes to would hold up whoever opens it.
+func TestWhatIsNoFileInAJobMappingIsNotOpened(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mkfifo(filepath.Join(dir, "0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "1")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&slurm{folder: dir, env: environ(), proc: straight(t, gpuA, gpuB)}).look(context.Background(), View{})
+	if len(got) != 0 || err != nil {
 		t.Errorf("%v %v", got, err)
 	}
 }

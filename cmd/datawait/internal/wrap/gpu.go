@@ -15,7 +15,7 @@ import (
 // GPUChildCommand is the hidden command in which datawait, run again as a child, reads GPU counters.
 const GPUChildCommand = "gpu-child"
 
-const noGPU = "no GPU was watched: there is no sign of NVIDIA's driver here, and the job used no emulated device (--gpu dcgm=HOST:5555 reaches an engine elsewhere)"
+const noGPU = "no GPU was watched: there is no sign of NVIDIA's driver here, and the job used no emulated device (--gpu dcgm=HOST:5555 reaches an engine elsewhere, --gpu scrape=URL a dcgm-exporter)"
 
 // gpuWatch is the GPU part of an agent: a source in a child process, once there is something to read.
 type gpuWatch struct {
