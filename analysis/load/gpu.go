@@ -76,6 +76,7 @@ func (g *GPU) Load(room *Room) (all Reading, err error) {
 		g.Windows[i].check()
 	}
 	g.Windows = disjoint(g.Windows, &all.Bad)
+	stopped(g.Windows)
 	g.borrow()
 	return all, nil
 }

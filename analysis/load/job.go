@@ -93,6 +93,8 @@ type Window struct {
 	Power, Clock, Memory                 float32 // W, Hz, bytes
 	Emulated, Untrusted, Known, Holds    bool    // Known: it is known whether a process Holds the device
 
+	impossible bool // for itself
+
 	engine float32 // graphics or compute engine active 0–1
 }
 
