@@ -367,6 +367,30 @@ func TestGPUsOfOthersAreLeftOut(t *testing.T) {
 	}
 }
 
+// A rank in a container is called 7 there and something else outside; who looks from outside tells both.
+func TestAGPUIsARanksThatWasSeenOnItFromOutsideItsContainer(t *testing.T) {
+	for space, want := range map[uint64][]string{4026532999: {"GPU-a", "GPU-b"}, 4026533000: {"GPU-a"}, 0: {"GPU-a"}} {
+		x := newTape(t)
+		x.observe(10_000)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a"}, recording.GPUNote{UUID: "GPU-b"})
+		x.AddNote(agent, recording.AllocationNote{T: start, UUID: "GPU-b", By: recording.AllocatedByProcesses,
+			Holders: []recording.Holder{{PIDs: []int{4711}, Inside: []recording.PIDInside{{PID: 7, Namespace: 4026532999}}}}})
+		number, uuid := 0, "GPU-a"
+		id, err := x.Declare(recording.Declaration{Producer: recording.ProducerMain, Host: "node0", PID: 7, Namespace: space, Rank: &number, LocalRank: &number, GPUUUID: &uuid})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.train(id, 10_000, 100, 1)
+		var got []string
+		for _, g := range x.run().GPUs {
+			got = append(got, g.UUID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("namespace %d: %v, want %v", space, got, want)
+		}
+	}
+}
+
 // Where nothing counts SM activity, what the driver tells of kernels is a rung of grade C, and SM activity is unknown.
 func TestWithoutCountersTheDriverTellsOfKernels(t *testing.T) {
 	x := newTape(t)

@@ -38,7 +38,15 @@ func (r *run) ours(node *load.Node, devices []*device, ranks []*rank) []*device 
 // usedBy reports whether one of the ranks has a context on the device.
 func (d *device) usedBy(ranks []*rank) bool {
 	return slices.ContainsFunc(ranks, func(k *rank) bool {
-		return k.Declaration.PID > 0 && k.MachinePID() && d.PIDs[uint32(k.Declaration.PID)]
+		return k.Declaration.PID > 0 && (k.MachinePID() && d.PIDs[uint32(k.Declaration.PID)] || d.seenFromOutside(k))
+	})
+}
+
+// seenFromOutside reports whether somebody who looked from outside its container named the rank's process as it calls itself.
+func (d *device) seenFromOutside(k *rank) bool {
+	self := recording.PIDInside{PID: k.Declaration.PID, Namespace: k.Declaration.Namespace}
+	return self.Namespace != 0 && slices.ContainsFunc(d.Allocations, func(a recording.AllocationNote) bool {
+		return slices.ContainsFunc(a.Holders, func(h recording.Holder) bool { return slices.Contains(h.Inside, self) })
 	})
 }
 

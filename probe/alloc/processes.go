@@ -2,6 +2,7 @@ package alloc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ type processes struct {
 type process struct {
 	start  string // field 22 of /proc/PID/stat: a pid alone may be another process by now
 	holder recording.Holder
-	server bool // NVIDIA's MPS server, through which others use the GPU
+	inside recording.PIDInside // in its own PID namespace; zero where that is the machine's, or is not known
+	server bool                // NVIDIA's MPS server, through which others use the GPU
 }
 
 func (p *processes) by() string { return recording.AllocatedByProcesses }
@@ -79,11 +81,17 @@ func (p *processes) gpu(all claims, uuid string, pids []int, now map[int]process
 		h.Job, h.PodUID, h.Namespace, h.Pod = one.holder.Job, one.holder.PodUID, one.holder.Namespace, one.holder.Pod
 		if len(h.PIDs) < maxPIDs {
 			h.PIDs = append(h.PIDs, pid)
+			if one.inside.PID != 0 {
+				h.Inside = append(h.Inside, one.inside)
+			}
 		}
 		holders[key] = h
 	}
 	for _, h := range holders {
 		slices.Sort(h.PIDs)
+		slices.SortFunc(h.Inside, func(a, b recording.PIDInside) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.PID, b.PID))
+		})
 		all.add(uuid, h, shared)
 	}
 	if shared != "" && all[uuid] != nil {
@@ -107,9 +115,36 @@ func (p *processes) find(pid int) (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	one := process{start: start, holder: named(holderOf(group), p.pods), server: strings.HasPrefix("nvidia-cuda-mps-server", name) && len(name) >= 15}
+	one := process{start: start, holder: named(holderOf(group), p.pods), inside: p.inside(pid), server: strings.HasPrefix("nvidia-cuda-mps-server", name) && len(name) >= 15}
 	again, _, err := p.stat(pid)
 	return one, err == nil && again == start
+}
+
+// inside finds out what a process in a container is called there: the last number of NSpid is that of its innermost namespace
+// (proc_pid_status(5)), whose inode only its user and root may see.
+func (p *processes) inside(pid int) (in recording.PIDInside) {
+	space, err := os.Readlink(filepath.Join(p.proc, strconv.Itoa(pid), "ns/pid"))
+	if err != nil || space == initialPIDs {
+		return in
+	}
+	inode, ok := strings.CutPrefix(strings.TrimSuffix(space, "]"), "pid:[")
+	namespace, err := strconv.ParseUint(inode, 10, 64)
+	status, statusErr := readSmall(filepath.Join(p.proc, strconv.Itoa(pid), "status"))
+	if !ok || err != nil || statusErr != nil {
+		return in
+	}
+	for line := range strings.Lines(string(status)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			all := strings.Fields(numbers)
+			if len(all) < 2 {
+				return in
+			}
+			if n, err := strconv.ParseUint(all[len(all)-1], 10, 31); err == nil {
+				return recording.PIDInside{PID: int(n), Namespace: namespace}
+			}
+		}
+	}
+	return in
 }
 
 // stat reads the start and the name of a process (proc_pid_stat(5)). The name stands in brackets, is cut to 15 bytes, and may hold

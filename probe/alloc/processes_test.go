@@ -88,8 +88,34 @@ func TestProcessesAreTiedToTheirJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.sort()
-	if text := fmt.Sprint(got[gpuA].holders); text != "[{5     [11 12]} {6     [13]}]" {
+	if text := fmt.Sprint(got[gpuA].holders); text != "[{5     [11 12] []} {6     [13] []}]" {
 		t.Error(text)
+	}
+}
+
+// In a container a process is called by another number, and that is what its ring declares.
+func TestAProcessInAContainerIsKnownAsItCallsItself(t *testing.T) {
+	for _, c := range []struct{ name, space, status, want string }{
+		{"in a container", "pid:[4026532999]", "Name:\tpython\nNSpid:\t11\t7\n", "[{7 4026532999}]"},
+		{"in one within one", "pid:[4026532999]", "NSpid:\t11\t70\t1\n", "[{1 4026532999}]"},
+		{"on the machine", initialPIDs, "NSpid:\t11\n", "[]"},
+		{"of a kernel that does not tell", "pid:[4026532999]", "Name:\tpython\n", "[]"},
+		{"of one that tells nonsense", "pid:[x]", "NSpid:\n", "[]"},
+		{"of somebody else", "", "NSpid:\t11\t7\n", "[]"},
+	} {
+		crowd := newCrowd(t, initialPIDs)
+		crowd.run(11, "python", 100, job5)
+		write(t, filepath.Join(crowd.proc, "11/status"), c.status)
+		if c.space != "" {
+			write(t, filepath.Join(crowd.proc, "11/ns/x"), "")
+			if err := os.Symlink(c.space, filepath.Join(crowd.proc, "11/ns/pid")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := crowd.teller().look(context.Background(), View{Running: map[string][]int{gpuA: {11}}})
+		if err != nil || fmt.Sprint(got[gpuA].holders[0].Inside) != c.want {
+			t.Errorf("%s: %+v %v", c.name, got[gpuA], err)
+		}
 	}
 }
 

@@ -157,6 +157,15 @@ type Holder struct {
 	PodUID    string `json:"pod_uid,omitempty"`
 	Container string `json:"container,omitempty"`
 	PIDs      []int  `json:"pids,omitempty"` // that have a context, in the machine's PID namespace
+
+	// Inside is those of them that live in a PID namespace of their own, as they call themselves in a Declaration.
+	Inside []PIDInside `json:"inside,omitempty"`
+}
+
+// PIDInside is a process by its number in its own PID namespace.
+type PIDInside struct {
+	PID       int    `json:"pid"`
+	Namespace uint64 `json:"pid_namespace"` // inode
 }
 
 // Classes of a DeviceNameNote.

@@ -51,6 +51,7 @@ var sampleNotes = []Note{
 	GPUNote{GPU: 2, UUID: "MIG-y", Parent: "GPU-x", GI: unit.Some[int64](1), CI: unit.Some[int64](0), Index: unit.Some[int64](3), Interval: unit.Some[uint64](100e6)},
 	AllocationNote{T: 9, Since: 8, UUID: "GPU-x", By: AllocatedByKubernetes, Holders: []Holder{{Namespace: "ml", Pod: "train-0", Container: "main"}}},
 	AllocationNote{T: 10, Since: 9, UUID: "GPU-x", By: AllocatedBySlurm, Holders: []Holder{}},
+	AllocationNote{T: 10, Since: 9, UUID: "GPU-x", By: AllocatedByProcesses, Holders: []Holder{{PIDs: []int{4}, Inside: []PIDInside{{PID: 1, Namespace: 4026532999}}}}},
 	AllocationNote{T: 11, Since: 10, UUID: "GPU-x", By: AllocatedBySlurm, Holders: nil},
 }
 
