@@ -114,6 +114,47 @@ func TestAClockHeldDownIsAFindingIfStepsAreSlower(t *testing.T) {
 	}
 }
 
+// Ranks wait for one another, so a clock that is held down on one GPU makes the steps of all longer; the GPU is named.
+func TestTheSlowestClockOfSeveralRanksIsNamed(t *testing.T) {
+	x := newTape(t)
+	x.observe(knownEnd)
+	gpus := []string{"GPU-aaaa", "GPU-bbbb"}
+	agent := x.agent(recording.GPUNote{UUID: gpus[0], Grade: "A"}, recording.GPUNote{UUID: gpus[1], Grade: "A"})
+	for now := 0.0; now < knownEnd; now += 1000 {
+		for ref := range uint16(2) {
+			w := blankWindow(ref, now, now+1000)
+			w.SM, w.Resident = 0.9, 1
+			x.write(agent, w.Encode())
+			v := stateOf(ref, now+1, now+1000)
+			v.Resident, v.Reasons, v.SMClock, v.SMClockMax = 1, 0, 1410e6, 1410e6
+			if ref == 1 && slow(now) {
+				v.Reasons, v.SMClock = 32, 900e6
+			}
+			x.write(agent, v.Encode())
+		}
+	}
+	for n, uuid := range gpus {
+		id := x.on(7+n, n, uuid)
+		for b, now := 0, 1.0; ; b++ {
+			step := 100.0
+			if slow(now) {
+				step = 130
+			}
+			if now+step > knownEnd {
+				break
+			}
+			x.fetch(id, 0, first(b), uint32(b), now, now+0.5)
+			now += step
+			x.step(id, now)
+		}
+	}
+	r := x.run()
+	i := slices.IndexFunc(r.Verdicts, func(v Verdict) bool { return v.ID == "clock-throttle" })
+	if i < 0 || !strings.Contains(r.Verdicts[i].Title, "Temperature holds the clock of GPU bbbb down for 50 %") || !strings.Contains(r.Verdicts[i].Title, "30 % longer") {
+		t.Errorf("%+v, dropped %+v", r.Verdicts, r.Dropped)
+	}
+}
+
 // M1 (F61): GPU-util reads 100 and SM activity 0.10 at 35 % of the power limit: kernels are too small, the GPU is not well used. With
 // data waited for, that is what is said first.
 func TestBusyButEmptyIsLaunchBound(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func (k *rank) clock() loader.Clock {
 	d := k.device
 	row := d.stateRow()
-	c := loader.Clock{Thermal: row.Thermal, Hardware: row.Hardware, PowerCap: row.PowerCap, Of: unit.None[float64](noWork),
+	c := loader.Clock{GPU: d.called(), Thermal: row.Thermal, Hardware: row.Hardware, PowerCap: row.PowerCap, Of: unit.None[float64](noWork),
 		Longer: unit.None[stat.Estimate]("no steady step lies in both"), Steps: unit.None[float64]("no steady step lies in both")}
 	if now, ok := row.Clock.Get(); ok {
 		c.Of = quotient(now, row.ClockMax.Or(0), "no highest clock was told")

@@ -11,7 +11,8 @@ import (
 // settling as time passes gives the balances that analysing the finished recording gives.
 //
 // What it cannot know in time it decides at once, where a finished recording would show it: a job that never computes gradients
-// looks like one that only validates.
+// looks like one that only validates. It takes windows as their source wrote them: who holds a GPU by looks at its processes, the engine
+// counter of a MIG slice, and what one window says of another are for a finished recording alone.
 type Book struct {
 	begin, idleAfter int64
 	streams          []*stream

@@ -143,6 +143,8 @@ type Device struct {
 
 // Clock is what held the GPU's clock down while it worked, by the driver.
 type Clock struct {
+	GPU string // whose it is: of ranks that wait for one another, the slowest counts
+
 	Thermal  Num // share of its working time: temperature
 	Hardware Num // slowdown by the board, power brake
 	PowerCap Num // the power limit

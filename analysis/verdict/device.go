@@ -13,7 +13,11 @@ func clockThrottle(s *subject) opinion {
 	if !ok || !s.judge {
 		return opinion{}
 	}
-	held := fmt.Sprintf("%s holds the clock down for %s of the time the GPU works", t.By, phrase.Percent(t.Share))
+	clock := "the clock"
+	if g := s.p.Device.Clock.GPU; g != "" && s.p.GPUs > 1 {
+		clock += " of " + g
+	}
+	held := fmt.Sprintf("%s holds %s down for %s of the time the GPU works", t.By, clock, phrase.Percent(t.Share))
 	if of, ok := t.Of.Get(); ok {
 		held += fmt.Sprintf(", to %s of the highest on average", phrase.Percent(of))
 	}
