@@ -80,9 +80,6 @@ func TestTheReportHasDCGMsCounters(t *testing.T) {
 	}
 }
 
-// sixSeconds is training of six seconds: the host engine is asked every two.
-var sixSeconds = strings.ReplaceAll(training, "range(60)", "range(120)")
-
 // TestTheReportSaysWhyThereAreNoCounters has what people meet most.
 func TestTheReportSaysWhyThereAreNoCounters(t *testing.T) {
 	busy := standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9") + standin.Groups
@@ -126,7 +123,7 @@ func unwrapped(said string) string { return strings.Join(strings.Fields(said), "
 
 func TestAnEngineThatDiesInTheMiddleIsToldAndWhatItCountedStays(t *testing.T) {
 	t.Parallel()
-	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups+"dead at=3s\n", "dcgm=ENGINE", sixSeconds)
+	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups+"dead at=6s\n", "dcgm=ENGINE", eightSeconds)
 	g := report["gpus"].([]any)[0].(map[string]any)
 	sm, ok := g["sm_active_ratio"].(map[string]any)
 	if !ok || sm["value"].(float64) < 0.419 || sm["value"].(float64) > 0.421 || sm["grade"] == "A" {
@@ -143,7 +140,7 @@ func TestAnEngineThatDiesInTheMiddleIsToldAndWhatItCountedStays(t *testing.T) {
 
 func TestAGPUThatFallsOffTheBusIsAnEventAndNotIdle(t *testing.T) {
 	t.Parallel()
-	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups+"gone gpu=0 at=3s\nxid gpu=0 code=79 at=3s\n", "dcgm=ENGINE", sixSeconds)
+	report, said := recordReport(t, standin.A100(0, "sm=0.42 tensor=0.2 resident=0.9")+standin.Groups+"gone gpu=0 at=6s\nxid gpu=0 code=79 at=6s\n", "dcgm=ENGINE", eightSeconds)
 	g := report["gpus"].([]any)[0].(map[string]any)
 	sm, ok := g["sm_active_ratio"].(map[string]any)
 	if !ok || sm["value"].(float64) < 0.419 || sm["value"].(float64) > 0.421 {

@@ -23,21 +23,22 @@ func BenchmarkAgent(b *testing.B) {
 	for _, pace := range []int{5, 1000} {
 		b.Run(fmt.Sprintf("steps=%d", pace), func(b *testing.B) {
 			for range b.N {
-				watchAgent(b, pace)
+				watchAgent(b, pace, nil, "--gpu", "emulated", "--interval", "100ms")
 			}
 		})
 	}
 }
 
-func watchAgent(b *testing.B, pace int) {
+// watchAgent measures an agent that is given these options and environment.
+func watchAgent(b *testing.B, pace int, env []string, options ...string) {
 	out := roomy(b, 2<<30)
-	agent := exec.Command(binary(b), "record", "-q", "--gpu", "emulated", "--interval", "100ms", "--format", "json", "--out", filepath.Join(out, "run"), "--", "/proc/self/exe")
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	agent.Args[len(agent.Args)-1] = self
-	agent.Env = append(os.Environ(), partVariable+"=launcher", paceVariable+"="+strconv.Itoa(pace))
+	agent := exec.Command(binary(b), "record", "-q", "--format", "json", "--out", filepath.Join(out, "run"))
+	agent.Args = append(append(agent.Args, options...), "--", self)
+	agent.Env = append(append(os.Environ(), env...), partVariable+"=launcher", paceVariable+"="+strconv.Itoa(pace))
 	said := &bytes.Buffer{}
 	agent.Stderr = said
 	if err := agent.Start(); err != nil {

@@ -20,7 +20,7 @@ import (
 //go:embed rehearsal.py
 var script string
 
-// lasts is how long, in seconds, the rehearsed job trains: a host engine is asked every two seconds.
+// lasts is how long, in seconds, the rehearsed job trains: a host engine is asked at its end, if not before.
 const lasts = "3"
 
 // seen is what the recording of the rehearsal holds.

@@ -411,7 +411,7 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
             return NVML_SUCCESS;
         }
         if (now >= deadline) return NVML_ERROR_TIMEOUT;
-        struct timespec nap = {0, 2000000};
+        struct timespec nap = {0, 20000000}; /* the real one is woken */
         nanosleep(&nap, NULL);
     }
 }
