@@ -13,7 +13,7 @@ export DATAWAIT_PYTHON := $(PYTHON)
 
 PYFILES := probe/hook examples
 
-.PHONY: help build demo test test-go test-python test-latest-torch soak lab bench gpu-check lint setup wheel clean
+.PHONY: help build demo test test-go test-python test-latest-torch soak lab bench bench-readme gpu-check lint setup wheel clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -67,6 +67,13 @@ lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 bench: build ## Benchmarks, readable by benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./probe/... ./analysis/... ./report/... ./cmd/...
 	$(PYTHON) probe/hook/bench/bench_hook.py
+
+# What README says of costs: its benchmarks alone, on a machine that does nothing else.
+README-BENCH := BenchmarkScan$$/frame=512|BenchmarkRun$$|BenchmarkReportOfADay|BenchmarkRender|BenchmarkAgent
+bench-readme: build ## Measure what README says of costs, and write it there
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench '$(README-BENCH)' -timeout 30m ./probe/recording ./analysis ./report ./cmd/datawait/internal/cost | tee bin/bench-go.txt
+	.ci/bench-readme bin/bench-go.txt
 
 # Where there is no Go, a bin/datawait that was carried there will do.
 gpu-check: ## Hold datawait against a GPU that does known work (4 minutes; needs PyTorch with CUDA); prints JSON

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -106,5 +107,27 @@ func TestTheAgentsOwnCost(t *testing.T) {
 	c := x.run().Quality.OwnCost
 	if cores, rss := c.AgentCores.Or(-1), c.AgentRSS.Or(-1); !near(cores, 0.02+(0.03+0.05)/2, 1e-6) || !near(rss, (30+(20+40)/2)*MiB, 1) {
 		t.Errorf("%.4f cores, %.1f MiB", cores, rss/MiB)
+	}
+}
+
+// TestMemoryDoesNotGrowWithTheRanks: what one rank took, the next one uses again. A step of a further rank leaves its wait, for
+// quantiles, and nothing else; to hold its records takes two hundred bytes.
+func TestMemoryDoesNotGrowWithTheRanks(t *testing.T) {
+	allocated := func(ranks, steps int) float64 {
+		m, _ := simulate.Job{Ranks: ranks, Epochs: 1, Steps: steps, Workers: 2, Prefetch: 2, Build: constant(20 * ms), Handoff: ms / 5, Compute: 5 * ms, Depth: 1,
+			Host: ms, SM: 0.8, Window: 1000 * ms}.Play()
+		d := densify(m)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Run([]recording.Reader{d}, Options{AtOnce: 1}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	const few, many = 8_000, 32_000
+	further := func(steps int) float64 { return (allocated(5, steps) - allocated(2, steps)) / 3 }
+	if each := (further(many) - further(few)) / (many - few); each > 30 {
+		t.Errorf("%.0f bytes for a step of a further rank", each)
 	}
 }
