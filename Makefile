@@ -66,14 +66,16 @@ lab: build ## Scenarios with a known answer on real PyTorch; writes a table
 
 bench: build ## Benchmarks, readable by benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./probe/... ./analysis/... ./report/... ./cmd/...
-	$(PYTHON) probe/hook/bench/bench_hook.py
+	$(PYTHON) probe/hook/bench
 
-# What README says of costs: its benchmarks alone, on a machine that does nothing else.
+# What README says of costs: its benchmarks alone, on a machine that does nothing else (or say MACHINE="2 shared cores").
+# The hook's with the newest PyTorch, where that is installed, and TraceML beside it.
 README-BENCH := BenchmarkScan$$/frame=512|BenchmarkRun$$|BenchmarkReportOfADay|BenchmarkRender|BenchmarkAgent
 bench-readme: build ## Measure what README says of costs, and write it there
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench '$(README-BENCH)' -timeout 30m ./probe/recording ./analysis ./report ./cmd/datawait/internal/cost | tee bin/bench-go.txt
-	.ci/bench-readme bin/bench-go.txt
+	$(if $(wildcard $(LATEST)),$(LATEST),$(PYTHON)) probe/hook/bench | tee bin/bench-hook.txt
+	.ci/bench-readme bin/bench-go.txt bin/bench-hook.txt
 
 # Where there is no Go, a bin/datawait that was carried there will do.
 gpu-check: ## Hold datawait against a GPU that does known work (4 minutes; needs PyTorch with CUDA); prints JSON
