@@ -174,6 +174,13 @@ func hoursCell(x analysis.Rung, st style) Quantity {
 	return q
 }
 
+// fullClock reports whether the mean clock is the highest, but for what rounding to steps of 15 MHz takes.
+func fullClock(s analysis.DeviceState) bool {
+	now, known := s.Clock.Get()
+	most, also := s.ClockMax.Get()
+	return known && also && now > most-15e6
+}
+
 // worthNoting is the share of its working time from which what happened to a GPU is told.
 const worthNoting = 0.05
 
@@ -190,7 +197,11 @@ func gpuNotes(g analysis.GPU) (out []string) {
 		share analysis.Ratio
 	}{{"by temperature", g.State.Thermal}, {"by the board (a slowdown or a power brake)", g.State.Hardware}, {"by its power limit", g.State.PowerCap}} {
 		if v := x.share.Or(0); v >= worthNoting {
-			add("the clock was held down " + x.by + " for " + share(x.share).Text + " of the time it worked" + clocks(g.State))
+			happened := "the clock was held down " + x.by
+			if fullClock(g.State) {
+				happened = "the driver said that the clock was held down " + x.by + ", yet it was at its highest,"
+			}
+			add(happened + " for " + share(x.share).Text + " of the time it worked" + clocks(g.State))
 		}
 	}
 	if text := narrow(g.State); text != "" {

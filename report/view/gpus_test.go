@@ -78,6 +78,10 @@ GPU-aaaaaaaa and 1 other: 25 % of its counter windows contradict themselves and 
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
+	hot.State.Clock = unit.Some(1.41e9)
+	if notes := gpuNotes(hot); !strings.Contains(strings.Join(notes, "\n"), "the driver said that the clock was held down by temperature, yet it was at its highest, for 50") {
+		t.Errorf("a clock at its highest: %q", notes)
+	}
 	whole := analysis.DeviceState{LinkGen: unit.Some(4), LinkWidth: unit.Some(16), LinkGenMost: unit.Some(4), LinkWidthMost: unit.Some(16)}
 	if notes := gpuNotes(analysis.GPU{State: whole, Shared: unit.Some("no")}); len(notes) > 0 {
 		t.Errorf("nothing is wrong, and yet %q", notes)
