@@ -381,8 +381,8 @@ func TestAnExporterThatCannotBeReadSaysWhy(t *testing.T) {
 		{"blank", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "\n \n") }, "its page is empty"},
 		{"somebody else's", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "go_goroutines 7\n") }, "no metric of a GPU"},
 		{"a web page", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>\n") }, "no metric of a GPU"},
-		{"an error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 503) }, "answers 503 Service Unavailable"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 302) }, "sends to another address (302)"},
+		{"an error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }, "answers 503 Service Unavailable"},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "sends to another address (302)"},
 		{"broken text", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, sm+"{gpu=\x1b[2J} 1\n") }, "not in Prometheus' text format"},
 		{"a million series", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, strings.Repeat(line(sm, 0.5), 60000))
