@@ -205,6 +205,25 @@ func TestAGPUInUseByNobodyIsNotFree(t *testing.T) {
 	}
 }
 
+// A list of processes that was empty while kernels ran shows nobody, as in a container: it makes no GPU free at other times either.
+func TestAListThatHidesProcessesFreesNoGPU(t *testing.T) {
+	x := newTape(t)
+	x.observe(40_000)
+	agent := x.agent(recording.GPUNote{UUID: "GPU-a", Grade: "A"})
+	for now := 0.0; now < 40_000; now += 1000 {
+		w := blankWindow(0, now, now+1000)
+		w.SM, w.Resident = 0, 0
+		if now < 10_000 {
+			w.SM, w.Resident = 0.5, 0.5
+		}
+		x.write(agent, w.Encode())
+	}
+	for now := 1.0; now < 40_000; now += 10_000 {
+		x.look(agent, max(1, now-10_000), now, 0)
+	}
+	unknown(t, "held", x.run().GPUs[0].HeldRatio, "something uses it")
+}
+
 // The ladder in share, hours and money: 0.5 h of a GPU at 4 an hour, SM activity 0.3.
 func TestLadderInHoursAndMoney(t *testing.T) {
 	const hour = 1_800_000

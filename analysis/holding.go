@@ -52,6 +52,7 @@ func (d *device) hold() {
 		}
 	}
 	used := d.used()
+	var none []span
 	for i := 1; i < len(d.Looks); i++ {
 		before, now := &d.Looks[i-1], &d.Looks[i]
 		if now.Since == load.Unknown || before.At < now.Since {
@@ -64,8 +65,11 @@ func (d *device) hold() {
 		case used.overlap(s.begin, s.end) > 0:
 			h.hidden += s.end - s.begin
 		default:
-			free = append(free, s)
+			none = append(none, s)
 		}
+	}
+	if h.hidden == 0 { // else the list shows no process that is there
+		free = append(free, none...)
 	}
 	h.held = union(slices.Concat(held, d.initialised(), d.listed()))
 	if ran := d.ran(); !known && h.hidden == 0 && len(ran) > 0 {
@@ -91,13 +95,17 @@ func (d *device) ran() (all []span) {
 
 // bridged joins signs of a holder that are no further apart than two looks at processes may be, unless one in between found nobody.
 func (d *device) bridged(signs []span) (held spans) {
+	var empty []int64 // looks that found nobody, in order
 	for _, l := range d.Looks {
 		if l.Processes > 0 {
 			signs = append(signs, span{l.At, l.At + 1})
+		} else {
+			empty = append(empty, l.At)
 		}
 	}
 	nobody := func(s span) bool {
-		return slices.ContainsFunc(d.Looks, func(l load.Look) bool { return l.Processes == 0 && s.begin <= l.At && l.At <= s.end })
+		i, _ := slices.BinarySearch(empty, s.begin)
+		return i < len(empty) && empty[i] <= s.end
 	}
 	for _, s := range union(signs) {
 		if n := len(held); n > 0 && s.begin-held[n-1].end <= betweenLooks && !nobody(span{held[n-1].end, s.begin}) {

@@ -57,13 +57,16 @@ func (d *device) assigned() (holders []string) {
 			continue
 		}
 		for _, h := range a.Holders {
-			if name := holderKey(h); name != "" && !slices.Contains(holders, name) {
+			if name := holderKey(h); name != "" && len(holders) < mostHolders && !slices.Contains(holders, name) {
 				holders = append(holders, name)
 			}
 		}
 	}
 	return holders
 }
+
+// mostHolders bounds how many holders of one device are told apart.
+const mostHolders = 1024
 
 // holderKey tells holders apart.
 func holderKey(h recording.Holder) string {

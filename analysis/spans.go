@@ -58,7 +58,9 @@ func (s spans) overlap(begin, end int64) (ns int64) {
 
 // union orders stretches and makes one of those that touch.
 func union(all []span) (s spans) {
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	if less := func(a, b span) int { return cmp.Compare(a.begin, b.begin) }; !slices.IsSortedFunc(all, less) {
+		slices.SortFunc(all, less)
+	}
 	for _, x := range all {
 		if n := len(s); n > 0 && x.begin <= s[n-1].end {
 			s[n-1].end = max(s[n-1].end, x.end)

@@ -41,6 +41,7 @@ const atWork = 0.5
 const (
 	eventCap = 4096
 	lookCap  = 1 << 16
+	noteCap  = 4096 // of allocations
 	pidCap   = 1024
 	linkCap  = 64
 )
@@ -177,7 +178,7 @@ func (n *Node) settle() {
 	}
 	for i := range n.Notes {
 		for _, note := range n.Notes[i].Allocations {
-			if g := n.named(note.UUID); g != nil && note.T < latest {
+			if g := n.named(note.UUID); g != nil && note.T < latest && len(g.Allocations) < noteCap {
 				g.Allocations = append(g.Allocations, note)
 			}
 		}
