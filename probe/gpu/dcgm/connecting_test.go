@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,6 +51,18 @@ var connecting = []behaviour{
 			working(t, o, 0, 5)
 			says(t, o.DevicesError, "GPU 1", "does not tell its UUID")
 		}},
+	{"connected", "an engine at a socket is as good as one at a port", one, plan{Unix: true},
+		func(t *testing.T, o standin.Outcome) { working(t, o, 0, 5); quiet(t, o, 3) }},
+	{"connected", "an engine in this process counts when it is asked for", one, plan{Deaf: true, Options: Options{Embedded: true}},
+		func(t *testing.T, o standin.Outcome) { working(t, o, 0, 5); quiet(t, o, 3) }},
+	{"connected", "an engine in this process is never a way out", one, plan{Deaf: true, Options: Options{Address: "127.0.0.1:1"}},
+		func(t *testing.T, o standin.Outcome) {
+			if len(o.Polls) > 0 || o.OpenError == "" {
+				t.Errorf("%d polls, %q", len(o.Polls), o.OpenError)
+			}
+		}},
+	{"connected", "values are asked for one GPU at a time", one + standin.A100(1, "sm=0.5 resident=1") + "one-at-a-time\n", plan{},
+		func(t *testing.T, o standin.Outcome) { working(t, o, 0, 5); working(t, o, 1, 5); quiet(t, o, 3) }},
 	{"struct-versions", "the structures that are passed are those the engine takes", one, plan{},
 		func(t *testing.T, o standin.Outcome) { working(t, o, 0, 5); quiet(t, o, 3) }},
 	{"struct-versions", "an engine that takes other structures is not called idle", one + "fail call=dcgmProfGetSupportedMetricGroups code=-12\n", plan{},
@@ -98,6 +111,23 @@ func TestASocketThatMayNotBeUsedIsNotOneThatIsMissing(t *testing.T) {
 		t.Fatal("connected")
 	}
 	says(t, err.Error(), "no host engine at "+path, "permission denied")
+}
+
+// TestGPUsOfAModelAreWatchedTogetherAndOthersApart: an engine refuses or blanks a mixed group, and has room for few.
+func TestGPUsOfAModelAreWatchedTogetherAndOthersApart(t *testing.T) {
+	t.Parallel()
+	scenario := one + standin.A100(1, "sm=0.5") + standin.H100(2, "sm=0.5") + standin.A100(3, "sm=0.5") + "count-watches\n"
+	cmd := standin.Command(t, standin.Libraries(t), scenario, plan{For: time.Second, Every: 500 * time.Millisecond})
+	var told strings.Builder
+	cmd.Stderr = &told
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err, told.String())
+	}
+	got := strings.Split(strings.TrimSpace(told.String()), "\n")
+	slices.Sort(got)
+	if want := []string{"watch of 1 entities and 10 fields", "watch of 3 entities and 10 fields", "watch of 4 entities and 4 fields"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // TestTheEngineDiesOfALiveReadOfAProfilingField shows that the stand-in would tell: it dies as the engine does.

@@ -24,6 +24,7 @@ type plan struct {
 	For     time.Duration // sampling
 	Every   time.Duration
 	Deaf    bool // nobody listens where the engine should
+	Unix    bool // it listens at a socket, of the form unix:///…
 
 	LiveProfiling bool // read SM activity live, as must never be done
 }
@@ -48,15 +49,28 @@ func (p plan) carryOut() standin.Outcome {
 		bind.EntitiesGetLatestValues([]bind.GroupEntityPair{{EntityGroupId: bind.FE_GPU}}, []bind.Short{fieldSM}, liveData)
 		return standin.Outcome{}
 	}
-	if !p.Deaf {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if p.Unix {
+		dir, err := os.MkdirTemp("", "datawait-engine-")
 		if err != nil {
 			panic(err)
 		}
+		defer os.RemoveAll(dir)
+		defer listen("unix", dir+"/socket").Close()
+		p.Options.Address = "unix://" + dir + "/socket"
+	} else if !p.Deaf {
+		listener := listen("tcp", "127.0.0.1:0")
 		defer listener.Close()
 		p.Options.Address = listener.Addr().String()
 	}
 	return standin.Sampled(func(ctx context.Context) (gpu.Source, error) { return Open(ctx, p.Options) }, p.For, p.Every)
+}
+
+func listen(network, address string) net.Listener {
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		panic(err)
+	}
+	return listener
 }
 
 func sampled(t *testing.T, scenario string, p plan) (o standin.Outcome) {

@@ -13,7 +13,7 @@ func reach(interval time.Duration) int64 { return int64(max(10*time.Second, 4*in
 
 // advance moves the mark to the newest sample of the field that is furthest behind, less what may still come out of order (overlap),
 // but not further back than reach (both ns). now is the engine's time at the answer in µs; what is stamped later is from before its
-// clock was set back.
+// clock was set back: the next read finds what was stamped since.
 func (m *mark) advance(rows []row, now, overlap, reach int64) {
 	newest := map[uint16]int64{}
 	for _, r := range rows {
@@ -29,12 +29,4 @@ func (m *mark) advance(rows []row, now, overlap, reach int64) {
 		behind = min(behind, us)
 	}
 	m.next = max(behind-overlap/1000, now-reach/1000)
-}
-
-// begin is where to read from when the engine's clock shows now (µs): a mark in the future is from before that was set back.
-func (m *mark) begin(now, reach int64) int64 {
-	if m.next > now {
-		return now - reach/1000
-	}
-	return m.next
 }

@@ -88,7 +88,7 @@ func (e *engineTale) polled(r *rand.Rand, polls []int64) (windows []recording.GP
 				fields = []uint16{fieldPower}
 			}
 			engine := (now + e.offset) / 1000
-			s.digest(d, &f.mark, answer{e.since(r, f.begin(engine, s.reach), now, fields...), engine, now, now}, &b)
+			s.digest(d, &f.mark, answer{e.since(r, f.next, now, fields...), engine, now, now}, &b)
 		}
 		s.emit(d, uint64(now), &b)
 		s.forget(d, uint64(now))
@@ -209,5 +209,21 @@ func TestALostEngineLeavesAGapAndNothingElse(t *testing.T) {
 				t.Fatalf("seed %d: a window of %v claims the gap", seed, time.Duration(w.End-w.Begin))
 			}
 		}
+	}
+}
+
+// TestWhatWasCountedBeforeTheRunIsNotOfIt: another client may have left samples.
+func TestWhatWasCountedBeforeTheRunIsNotOfIt(t *testing.T) {
+	s := &Source{opened: 1000e9, reach: 10e9}
+	d := &counted{windows: newAssembler(taleInterval)}
+	var b gpu.Batch
+	var rows []row
+	for us := int64(998e6); us <= 1002e6; us += 100e3 {
+		rows = append(rows, row{field: fieldSM, us: us, double: true, bits: math.Float64bits(0.5)})
+	}
+	s.digest(d, &d.prof.mark, answer{rows, 1002e6, 1002e9, 1002e9}, &b)
+	s.emit(d, 1002e9, &b)
+	if len(b.Windows) == 0 || b.Windows[0].Begin < 1000e9 || b.Rejected != 0 {
+		t.Errorf("%d windows, the first %+v, %d rejected", len(b.Windows), b.Windows[:1], b.Rejected)
 	}
 }

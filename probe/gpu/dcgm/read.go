@@ -105,9 +105,8 @@ func (s *Source) read(d *counted, f *feed, b *gpu.Batch) error {
 	var rows []row
 	var now int64
 	asked := int64(clock.Mono())
-	since := f.begin(s.engineTime(asked), s.reach)
 	err, recovered := s.guard.do(func() (err error) {
-		rows, now, err = s.engine.read(d.group, f.handle, since)
+		rows, now, err = s.engine.read(d.group, f.handle, f.next)
 		return err
 	})
 	answered := int64(clock.Mono())

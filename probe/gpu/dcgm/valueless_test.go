@@ -40,7 +40,7 @@ var valueless = []behaviour{
 				}
 			}
 		}},
-	{"stale-sample", "a sample that another client has left is not of this run", one + "left age=1s\n", plan{},
+	{"stale-sample", "a sample that another client has left is not of this run", one + "left age=200ms\n", plan{},
 		func(t *testing.T, o standin.Outcome) {
 			working(t, o, 0, 5)
 			for _, w := range o.Windows(0) {

@@ -30,6 +30,8 @@
 //	    when=groups or when=watch: only what it is asked then; gpu=N: only of this GPU
 //	no-device gpu=1                     DCGM does not list the GPU
 //	not-dcgm                            what listens takes connections and is no host engine
+//	one-at-a-time                       values of several GPUs in one call are refused
+//	count-watches                       each watch is told on the standard error
 //	no-group gpu=1                      the GPU cannot be added to a group
 //	no-field id=155                     the engine does not know the field
 //	fail call=NAME code=N               a function (NAME may end in *) fails

@@ -72,10 +72,10 @@ static dcgmReturn_t disconnect(dcgmHandle_t handle) {
 }
 
 dcgmReturn_t dcgmConnect_v2(const char *address, dcgmConnectV2Params_t *params, dcgmHandle_t *handle) {
-    (void)address;
     ns_t hung;
     int refused = at_the_door(__func__, &hung);
     if (params->version != dcgmConnectV2Params_version2) return DCGM_ST_VER_MISMATCH;
+    if ((address[0] == '/') != (params->addressIsUnixSocket != 0)) return DCGM_ST_CONNECTION_NOT_VALID;
     return refused ? (dcgmReturn_t)refused : connect_now(handle);
 }
 
@@ -382,11 +382,19 @@ static int watch_refused(const struct field_group *f, const struct group *g) {
     return refusal;
 }
 
+static const char *model_of(const dcgmGroupEntityPair_t *e) {
+    const struct line *l = entity_line(e->entityGroupId, e->entityId), *gpu = l ? entity_line(DCGM_FE_GPU, gpu_of(e->entityGroupId, l)) : NULL;
+    return gpu ? text(gpu, "name", "") : "";
+}
+
 dcgmReturn_t dcgmWatchFields(dcgmHandle_t handle, dcgmGpuGrp_t group, dcgmFieldGrp_t fields, long long us, double keep_seconds, int keep_samples) {
     ENTER(handle);
     struct field_group *f = fields_of(handle, fields);
     struct group *g = group_of(handle, group);
     if (f == NULL || g == NULL) return DCGM_ST_NOT_CONFIGURED;
+    if (next_line("count-watches", NULL)) fprintf(stderr, "watch of %d entities and %d fields\n", g->count, f->count);
+    for (int i = 1; i < g->count; i++) /* GPUs of two models in one group read blank, or are refused */
+        if (is_prof(f->ids[0]) && strcmp(model_of(&g->entities[i]), model_of(&g->entities[0])) != 0) return DCGM_ST_GROUP_INCOMPATIBLE;
     int refusal = watch_refused(f, g);
     if (refusal) return (dcgmReturn_t)refusal;
     ns_t interval = us * 1000, keep = (ns_t)(keep_seconds * 1e9), samples = (ns_t)(1.1 * keep_samples * (double)interval);

@@ -212,6 +212,7 @@ dcgmReturn_t dcgmGetValuesSince_v2(dcgmHandle_t handle, dcgmGpuGrp_t group, dcgm
     struct group *g = group_of(handle, group);
     struct field_group *f = fields_of(handle, fields);
     if (g == NULL || f == NULL) return DCGM_ST_NOT_CONFIGURED;
+    if (g->count > 1 && next_in_force("one-at-a-time", NULL)) return DCGM_ST_INSUFFICIENT_SIZE;
     long long now = engine_clock(monotonic());
     const struct line *engine = next_line("engine", NULL);
     ns_t rpc = engine ? duration(engine, "rpc", 0) : 0; /* what one request for one field costs */
