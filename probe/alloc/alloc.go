@@ -112,7 +112,7 @@ type answer struct {
 // Start begins to look. It returns at once.
 func Start(ctx context.Context, o Options) *Watch {
 	o = o.complete()
-	return start(ctx, o, &kubernetes{socket: o.Kubelet, proc: o.Proc}, &slurm{folder: o.Mapping, env: o.Env, proc: o.Proc},
+	return start(ctx, o, &kubernetes{socket: o.Kubelet, numberer: numberer{proc: o.Proc}}, &slurm{folder: o.Mapping, env: o.Env, numberer: numberer{proc: o.Proc}},
 		&processes{proc: o.Proc, pods: podLogs, alive: o.Alive})
 }
 

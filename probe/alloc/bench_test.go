@@ -20,7 +20,7 @@ func BenchmarkLookAtAKubelet(b *testing.B) {
 		}
 		k.pods = append(k.pods, p)
 	}
-	t := &kubernetes{socket: k.serve(b), proc: b.TempDir()}
+	t := &kubernetes{socket: k.serve(b), numberer: numberer{proc: b.TempDir()}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if c, err := t.look(context.Background(), View{}); err != nil || len(c) != 8 {

@@ -37,7 +37,7 @@ const draDriver = "gpu.nvidia.com"
 // kubernetes asks the kubelet of this node.
 type kubernetes struct {
 	socket string
-	proc   string
+	numberer
 }
 
 func (k *kubernetes) by() string { return recording.AllocatedByKubernetes }
@@ -60,7 +60,7 @@ func (k *kubernetes) look(ctx context.Context, v View) (claims, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking the kubelet at %s: %s", k.socket, reason(err))
 	}
-	t := &podTable{claims: claims{}, numbers: readNumbering(k.proc, v.GPUs), view: v}
+	t := &podTable{claims: claims{}, numbers: &k.numberer, view: v}
 	t.pods(pods)
 	// Without this call, which is younger, it is not known which GPUs nobody has.
 	if all, err := client.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{}); err == nil {
@@ -102,7 +102,7 @@ func reason(err error) string {
 // podTable turns what a kubelet lists into claims.
 type podTable struct {
 	claims
-	numbers numbering
+	numbers *numberer
 	view    View
 	err     error
 }
@@ -152,7 +152,7 @@ func (t *podTable) uuids(d deviceID) []string {
 	if d.uuid != "" {
 		return []string{t.sliceName(d.uuid)}
 	}
-	uuid, ok := t.numbers.minor[d.number] // Google's names are those of device files
+	uuid, ok := t.numbers.now(t.view.GPUs).minor[d.number] // Google's names are those of device files
 	switch {
 	case ok && d.gi < 0:
 		return []string{uuid}

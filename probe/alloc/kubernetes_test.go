@@ -62,7 +62,7 @@ func (k *kubelet) look(t *testing.T, v View) (claims, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	c, err := (&kubernetes{socket: k.serve(t), proc: t.TempDir()}).look(ctx, v)
+	c, err := (&kubernetes{socket: k.serve(t), numberer: numberer{proc: t.TempDir()}}).look(ctx, v)
 	c.sort()
 	return c, err
 }
@@ -150,7 +150,7 @@ func TestASliceIsHeldByItsUUIDNewAndOld(t *testing.T) {
 func TestNamesOfDeviceFilesAreFoundThroughTheDriver(t *testing.T) {
 	proc := machine(t, gpuB, gpuA) // device files in the opposite order of the bus
 	k := &kubelet{pods: []*podresources.PodResources{pod("p", devices("nvidia.com/gpu", "nvidia1", "nvidia0/vgpu3")), pod("q", devices("other.com/x", "nvidia0"))}}
-	c, err := (&kubernetes{socket: k.serve(t), proc: proc}).look(context.Background(), View{})
+	c, err := (&kubernetes{socket: k.serve(t), numberer: numberer{proc: proc}}).look(context.Background(), View{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,12 +29,36 @@ type numbering struct {
 
 const maxGPUs = 128 // folders of GPUs that are looked into
 
+// numberer asks what numbers mean. The driver answers under a lock that the job needs too, so it is asked only when there is a number to
+// read, and no more once it has told of every GPU: that stays so until the driver is loaded anew.
+type numberer struct {
+	proc string
+	told *numbering
+}
+
+func (n *numberer) now(gpus []recording.GPUNote) numbering {
+	if n.told == nil {
+		asked := readNumbering(n.proc, gpus)
+		if !asked.known || slices.Contains(slices.Collect(maps.Values(asked.order)), "") {
+			return asked
+		}
+		n.told = &asked
+	}
+	again := *n.told
+	again.cut = cut(n.proc, gpus)
+	return again
+}
+
+// cut reports whether some GPU is cut into slices: there is a folder for each GPU instance (NVIDIA MIG User Guide, "/proc based
+// capabilities"), or a source has seen a slice.
+func cut(proc string, gpus []recording.GPUNote) bool {
+	instances, _ := filepath.Glob(filepath.Join(proc, "driver/nvidia/capabilities/gpu*/mig/gi*"))
+	return len(instances) > 0 || slices.ContainsFunc(gpus, func(g recording.GPUNote) bool { return g.Parent != "" })
+}
+
 // readNumbering asks the driver, and where it tells nothing what a GPU source said.
 func readNumbering(proc string, gpus []recording.GPUNote) numbering {
-	n := numbering{minor: map[int]string{}, order: map[int]string{}}
-	// a folder for each GPU instance (NVIDIA MIG User Guide, "/proc based capabilities")
-	instances, _ := filepath.Glob(filepath.Join(proc, "driver/nvidia/capabilities/gpu*/mig/gi*"))
-	n.cut = len(instances) > 0 || slices.ContainsFunc(gpus, func(g recording.GPUNote) bool { return g.Parent != "" })
+	n := numbering{minor: map[int]string{}, order: map[int]string{}, cut: cut(proc, gpus)}
 	for i, uuid := range n.driver(filepath.Join(proc, "driver/nvidia/gpus")) {
 		n.order[i] = uuid
 	}

@@ -15,16 +15,24 @@ import (
 type slurm struct {
 	folder string // of the job mapping, "" = none
 	env    func(string) string
-	proc   string
+	numberer
 }
 
 func (s *slurm) by() string { return recording.AllocatedBySlurm }
 
 // look joins both. Where they contradict each other nobody is believed.
 func (s *slurm) look(_ context.Context, v View) (claims, error) {
-	numbers := readNumbering(s.proc, v.GPUs)
+	job, gpus, inJob := s.job()
+	if s.folder == "" && !inJob {
+		return nil, nil
+	}
+	numbers := s.now(v.GPUs)
 	all, err := mapping{s.folder, numbers, v.GPUs}.read()
-	own, ownErr := s.own(numbers)
+	var own claims
+	var ownErr error
+	if inJob {
+		own, ownErr = given(job, gpus, numbers)
+	}
 	for uuid, c := range own {
 		mapped := all[uuid]
 		switch {
@@ -50,17 +58,19 @@ func names(c *claim, job string) bool {
 	return false
 }
 
-// own reads what slurmd told the job that this process belongs to. CUDA_VISIBLE_DEVICES is not looked at: it says what a process asks to
-// see, not what it was given.
-func (s *slurm) own(numbers numbering) (claims, error) {
-	job := s.env("SLURM_JOB_ID")
-	if !slurmJob.MatchString("job_" + job) {
-		return nil, nil
+// job returns what slurmd told the job that this process belongs to: its number, and the GPUs it was given. CUDA_VISIBLE_DEVICES is not
+// looked at: it says what a process asks to see, not what it was given.
+func (s *slurm) job() (id, gpus string, ok bool) {
+	id = s.env("SLURM_JOB_ID")
+	if !slurmJob.MatchString("job_" + id) {
+		return "", "", false
 	}
-	gpus, ok := s.given()
-	if !ok || !s.here(job) {
-		return nil, nil
-	}
+	gpus, ok = s.given()
+	return id, gpus, ok && s.here(id)
+}
+
+// given reads the GPUs of a job.
+func given(job, gpus string, numbers numbering) (claims, error) {
 	all := claims{}
 	for text := range strings.SplitSeq(gpus, ",") {
 		if strings.HasPrefix(text, "GPU-") || strings.HasPrefix(text, "MIG-") {

@@ -87,7 +87,7 @@ func TestWhatSlurmGaveThisJob(t *testing.T) {
 	} {
 		proc := straight(t, gpuA, gpuB)
 		write(t, filepath.Join(proc, "self/cgroup"), c.cgroup)
-		got, err := (&slurm{env: environ(c.env...), proc: proc}).look(context.Background(), View{})
+		got, err := (&slurm{env: environ(c.env...), numberer: numberer{proc: proc}}).look(context.Background(), View{})
 		if text := jobs(got); text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
 		}
@@ -145,6 +145,29 @@ func TestANumberCountsWhereAllOrdersAgree(t *testing.T) {
 	}
 }
 
+// Its answer costs a lock that the job needs: it is asked while it has not told of every GPU, and not where there is no number to read.
+func TestTheDriverIsAskedOnlyForWhatIsNotKnown(t *testing.T) {
+	proc := straight(t, "GPU-????????-????-????-????-????????????", gpuB)
+	n := numberer{proc: proc}
+	if _, err := n.now(nil).whole(0); err == nil {
+		t.Error("a GPU that nobody has opened is known")
+	}
+	write(t, filepath.Join(proc, "driver/nvidia/gpus/0000:07:00.0/information"), told(gpuA, 0))
+	before, _ := n.now(nil).whole(0)
+	os.RemoveAll(filepath.Join(proc, "driver"))
+	after, err := n.now(nil).whole(0)
+	if before != gpuA || after != gpuA || err != nil {
+		t.Errorf("%q, then %q %v", before, after, err)
+	}
+	if _, err := n.now([]recording.GPUNote{{UUID: "MIG-x", Parent: gpuA}}).whole(0); err == nil {
+		t.Error("slices that came later are not seen")
+	}
+	idle := &slurm{env: environ("CUDA_VISIBLE_DEVICES=0"), numberer: numberer{proc: straight(t, gpuA)}}
+	if _, err := idle.look(context.Background(), View{}); err != nil || idle.told != nil {
+		t.Errorf("asked although there is no Slurm: %v", err)
+	}
+}
+
 func TestAJobMappingNamesTheJobsOfAGPU(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -167,7 +190,7 @@ func TestAJobMappingNamesTheJobsOfAGPU(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, "3"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		got, err := (&slurm{folder: dir, env: environ(), proc: straight(t, gpuA, gpuB)}).look(context.Background(), View{})
+		got, err := (&slurm{folder: dir, env: environ(), numberer: numberer{proc: straight(t, gpuA, gpuB)}}).look(context.Background(), View{})
 		got.sort()
 		if text := jobs(got); text != c.want || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %s, want %s; %v", c.name, text, c.want, err)
@@ -181,7 +204,7 @@ func TestAMappedInstanceIsTheSliceThatASourceSaw(t *testing.T) {
 	write(t, filepath.Join(dir, "1.6"), "89\n")
 	v := View{GPUs: []recording.GPUNote{
 		{UUID: "MIG-a", Parent: gpuA, GI: unit.Some[int64](5)}, {UUID: "MIG-b", Parent: gpuB, GI: unit.Some[int64](5)}, {UUID: "MIG-c", Parent: gpuB, GI: unit.Some[int64](1)}}}
-	got, err := (&slurm{folder: dir, env: environ(), proc: proc}).look(context.Background(), v)
+	got, err := (&slurm{folder: dir, env: environ(), numberer: numberer{proc: proc}}).look(context.Background(), v)
 	wantSaid(t, got, map[string]string{"MIG-b": "88"})
 	if err == nil || !strings.Contains(err.Error(), "GPU instance 6") {
 		t.Errorf("%v", err)
@@ -197,7 +220,7 @@ func TestAFolderOfAMillionFilesIsNoJobMapping(t *testing.T) {
 		}
 		f.Close()
 	}
-	got, err := (&slurm{folder: dir, env: environ(), proc: straight(t, gpuA)}).look(context.Background(), View{})
+	got, err := (&slurm{folder: dir, env: environ(), numberer: numberer{proc: straight(t, gpuA)}}).look(context.Background(), View{})
 	if got != nil || err == nil || !strings.Contains(err.Error(), "so it is none") {
 		t.Errorf("%v %v", got, err)
 	}
@@ -212,7 +235,7 @@ func TestWhatIsNoFileInAJobMappingIsNotOpened(t *testing.T) {
 	if err := os.Symlink("/dev/zero", filepath.Join(dir, "1")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := (&slurm{folder: dir, env: environ(), proc: straight(t, gpuA, gpuB)}).look(context.Background(), View{})
+	got, err := (&slurm{folder: dir, env: environ(), numberer: numberer{proc: straight(t, gpuA, gpuB)}}).look(context.Background(), View{})
 	if len(got) != 0 || err != nil {
 		t.Errorf("%v %v", got, err)
 	}
@@ -222,7 +245,7 @@ func TestAMappingAndAnEnvironmentThatContradictAreNotBelieved(t *testing.T) {
 	dir, proc := t.TempDir(), straight(t, gpuA, gpuB)
 	write(t, filepath.Join(dir, "0"), "1\n")
 	write(t, filepath.Join(dir, "1"), "77\n78\n")
-	got, err := (&slurm{folder: dir, env: environ("SLURM_JOB_ID=77", "SLURM_JOB_GPUS=0,1", "SLURMD_NODENAME=n"), proc: proc}).look(context.Background(), View{})
+	got, err := (&slurm{folder: dir, env: environ("SLURM_JOB_ID=77", "SLURM_JOB_GPUS=0,1", "SLURMD_NODENAME=n"), numberer: numberer{proc: proc}}).look(context.Background(), View{})
 	got.sort()
 	if jobs(got) != "- 77+78" || err == nil || !strings.Contains(err.Error(), "job 77 has GPU "+gpuA) {
 		t.Errorf("%s %v", jobs(got), err)
