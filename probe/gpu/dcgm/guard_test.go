@@ -1,0 +1,30 @@
+package dcgm
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestACallThatHangsIsWaitedForOnceAndNotCalledTwice(t *testing.T) {
+	g := guard{patience: time.Millisecond}
+	release, calls := make(chan struct{}), 0
+	hangs := func() error { calls++; <-release; return errors.New("late") }
+	for range 3 {
+		if err, recovered := g.do(hangs); !errors.Is(err, errHung) || recovered {
+			t.Fatalf("%v, %v", err, recovered)
+		}
+	}
+	g.patience = time.Minute // by now nothing waits for the one that hangs
+	if err, _ := g.do(hangs); !errors.Is(err, errHung) || calls != 1 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	close(release)
+	<-g.stuck
+	if err, recovered := g.do(hangs); err != nil || !recovered {
+		t.Errorf("%v, %v: what was asked for before may be lost, and nobody is told", err, recovered)
+	}
+	if err, recovered := g.do(func() error { return nil }); err != nil || recovered {
+		t.Errorf("%v, %v", err, recovered)
+	}
+}
