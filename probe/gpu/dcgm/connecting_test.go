@@ -3,6 +3,7 @@
 package dcgm
 
 import (
+	"debug/elf"
 	"net"
 	"os"
 	"os/exec"
@@ -81,6 +82,34 @@ func TestALibraryWithoutAFunctionIsRefusedBeforeItEndsTheProcess(t *testing.T) {
 	var o standin.Outcome
 	standin.PlayWith(t, standin.Without(t, "dcgmGetGpuInstanceHierarchy", "dcgmGetValuesSince_v2"), one, plan{For: time.Second}, &o)
 	says(t, o.OpenError, "of another version", "dcgmGetGpuInstanceHierarchy, dcgmGetValuesSince_v2")
+}
+
+// TestNothingIsCalledThatIsNotLookedUp plays what there is to a library that has the functions looked up and no other.
+func TestNothingIsCalledThatIsNotLookedUp(t *testing.T) {
+	t.Parallel()
+	file, err := elf.Open(filepath.Join(standin.Libraries(t), "libdcgm.so.4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.DynamicSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var others []string
+	for _, s := range symbols {
+		if strings.HasPrefix(s.Name, "dcgm") && s.Section != elf.SHN_UNDEF && !slices.Contains(needed, s.Name) {
+			others = append(others, s.Name)
+		}
+	}
+	if len(others) < 5 {
+		t.Fatalf("the stand-in has only %q beside", others)
+	}
+	var o standin.Outcome
+	standin.PlayWith(t, standin.Without(t, others...), standin.A100(0, "mig=1")+standin.A100(1, "sm=0.5 resident=1")+mig+standin.Groups+
+		"gone gpu=1 at=4s\ndead at=1s for=300ms\n", plan{For: 6 * time.Second, Every: 300 * time.Millisecond}, &o)
+	working(t, o, 0, 10)
+	says(t, why(o, 2), "the GPU is lost")
 }
 
 // TestASocketThatMayNotBeUsedIsNotOneThatIsMissing gives this thread's rights to files up, if it has them all.

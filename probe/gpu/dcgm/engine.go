@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,11 @@ var addresses = []string{"localhost:5555", "/tmp/nv-hostengine"}
 // connect reaches the engine. That somebody listens is tried first: the library takes 5 s to say that nobody does.
 func (e *engine) connect() error {
 	var err error
-	if err := complete(); err != nil {
+	functions := needed
+	if e.o.Embedded {
+		functions = slices.Concat(needed, embedding)
+	}
+	if err := complete(functions...); err != nil {
 		return err
 	}
 	e.at = "this process"
@@ -110,7 +115,7 @@ func (e *engine) gpus() (all []found, unknown, err error) {
 	if len(ids) == 0 { // an engine without a driver starts, and sees nothing
 		return nil, nil, errors.New("the host engine runs and sees no GPU: is the NVIDIA driver loaded where it runs?")
 	}
-	slices, err := e.slices()
+	slicesOf, err := e.slices()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +129,7 @@ func (e *engine) gpus() (all []found, unknown, err error) {
 			whys = append(whys, err)
 			continue
 		}
-		if cut := slices[id]; len(cut) > 0 {
+		if cut := slicesOf[id]; len(cut) > 0 {
 			for _, s := range cut {
 				s.name, s.parent = whole.name, whole.uuid
 				all = append(all, s)

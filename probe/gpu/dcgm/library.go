@@ -18,8 +18,11 @@ var needed = []string{"dcgmInit", "dcgmShutdown", "dcgmConnect_v2", "dcgmDisconn
 	"dcgmEntitiesGetLatestValues", "dcgmGetGpuInstanceHierarchy", "dcgmGetGpuStatus", "dcgmProfGetSupportedMetricGroups", "dcgmGroupCreate",
 	"dcgmGroupAddEntity", "dcgmFieldGroupCreate", "dcgmWatchFields", "dcgmUpdateAllFields", "dcgmGetValuesSince_v2"}
 
-// complete reports whether the library is here, has what is needed and can be called.
-func complete() error {
+// embedding are further ones for an engine in this process.
+var embedding = []string{"dcgmStartEmbedded", "dcgmStopEmbedded"}
+
+// complete reports whether the library is here, has these functions and can be called.
+func complete(functions ...string) error {
 	if why := gpu.BoundAtOnce(); why != "" {
 		return errors.New(why)
 	}
@@ -29,7 +32,7 @@ func complete() error {
 	}
 	defer library.Close()
 	var missing []string
-	for _, f := range needed {
+	for _, f := range functions {
 		if library.Lookup(f) != nil {
 			missing = append(missing, f)
 		}
