@@ -125,7 +125,7 @@ func (c Choice) Open(ctx context.Context, o Options) (*gpu.Choice, time.Duration
 	return source, poll, nil
 }
 
-// patience with a call into the driver: a child that says nothing for 15 s is taken for dead.
+// patience with a call into the driver: a child that says nothing for long is taken for dead.
 const patience = 3 * time.Second
 
 func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/probe/gpu"
@@ -17,6 +18,10 @@ const GPUChildCommand = "gpu-child"
 
 const noGPU = "no GPU was watched: there is no sign of NVIDIA's driver here, and the job used no emulated device (--gpu dcgm=HOST:5555 reaches an engine elsewhere, --gpu scrape=URL a dcgm-exporter)"
 
+// silence after which a child is taken for hung, beyond its interval. It speaks after each poll, which may be 10 s off, and waits in it for
+// an engine (8 s) and a driver (3 s) that hang.
+const silence = 40 * time.Second
+
 // gpuWatch is the GPU part of an agent: a source in a child process, once there is something to read.
 type gpuWatch struct {
 	wanted gpusource.Choice
@@ -27,7 +32,7 @@ type gpuWatch struct {
 
 func newGPUWatch(o Options, spool string, d recording.Declaration, since uint64) *gpuWatch {
 	w := &gpuWatch{wanted: o.GPU, spool: spool}
-	w.config = child.Config{Declaration: d, Command: func() *exec.Cmd {
+	w.config = child.Config{Declaration: d, Silence: silence + o.Interval, Command: func() *exec.Cmd {
 		self, err := os.Executable()
 		if err != nil {
 			self = os.Args[0]
