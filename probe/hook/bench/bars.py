@@ -10,31 +10,37 @@ from interval import interval
 Row = Tuple[str, str, Optional[float]]  # what, "benchmark:unit", the most it may be
 
 ROWS: List[Row] = [
-    ("a fetch, in a loop that only fetches nothing", "BenchmarkFetch/observed:added-ns/op", 3000),
+    ("a fetch that does nothing, added", "BenchmarkFetch/observed:added-ns/op", 3000),
     ("the same, when the thread's CPU clock is read (once a millisecond at most)",
      "BenchmarkFetch/looking-at-thread-clock:added-ns/op", None),
     ("the same, when all counters are read (no workers; once a millisecond at most)",
      "BenchmarkFetch/looking-at-all-counters:added-ns/op", None),
     ("the same, with the device clock around it (emulated events)",
      "BenchmarkFetch/with-emulated-device-clock:added-ns/op", 10_000),
-    ("a fetch of a trivial DataLoader, no workers", "BenchmarkLoader/trivial/observed:added-ns/op", 3000),
+    ("a fetch of a trivial DataLoader without workers, bare", "BenchmarkLoader/trivial/bare:ns/op", None),
+    ("such a fetch observed, added", "BenchmarkLoader/trivial/observed:added-ns/op", 3000),
     ("that loader's loop, against it bare", "BenchmarkLoader/trivial/observed:x-bare", 1.25),
     ("a loader of empty batches, PyTorch's own floor, against it bare", "BenchmarkLoader/empty/observed:x-bare", None),
-    ("a fetch of a trivial DataLoader, 2 workers", "BenchmarkLoader/trivial/workers=2/observed:added-ns/op", 3000),
+    ("a fetch of a trivial DataLoader with 2 workers, added",
+     "BenchmarkLoader/trivial/workers=2/observed:added-ns/op", 3000),
     ("that loader's loop, against it bare", "BenchmarkLoader/trivial/workers=2/observed:x-bare", 1.25),
-    ("a training of steps of 200 µs, fetch and step", "BenchmarkTraining/step-of-200us/observed:added-ns/op", None),
+    ("a training of steps of 200 µs, fetch and step, added",
+     "BenchmarkTraining/step-of-200us/observed:added-ns/op", None),
     ("the same, against it bare", "BenchmarkTraining/step-of-200us/observed:x-bare", None),
-    ("a fetch between steps of 35 ms, all caches cold, no workers: all counters each time",
+    ("a fetch between steps of 35 ms, all caches cold, no workers, bare",
+     "BenchmarkTraining/step-of-35ms/fetch/bare:ns/op", None),
+    ("such a fetch observed, added: all counters are read each time",
      "BenchmarkTraining/step-of-35ms/fetch/observed:added-ns/op", None),
     ("the same without the counters",
      "BenchmarkTraining/step-of-35ms/fetch/observed-without-counters:added-ns/op", None),
-    ("beside it, a loop of no steps: datawait", "BenchmarkBeside/trivial-step/datawait:added-ns/op", None),
-    ("TraceML 0.5", "BenchmarkBeside/trivial-step/TraceML:added-ns/op", None),
-    ("torch.profiler, 3 of 100 steps", "BenchmarkBeside/trivial-step/torch.profiler:added-ns/op", None),
-    ("beside it, steps of 200 µs: datawait", "BenchmarkBeside/step-of-200us/datawait:x-bare", None),
+    ("a process of its own, a trivial loader and no steps, added: datawait",
+     "BenchmarkBeside/trivial-step/datawait:added-ns/op", None),
+    ("TraceML 0.5, added", "BenchmarkBeside/trivial-step/TraceML:added-ns/op", None),
+    ("torch.profiler, 3 of 100 steps, added", "BenchmarkBeside/trivial-step/torch.profiler:added-ns/op", None),
+    ("the same with steps of 200 µs, against bare: datawait", "BenchmarkBeside/step-of-200us/datawait:x-bare", None),
     ("TraceML 0.5", "BenchmarkBeside/step-of-200us/TraceML:x-bare", None),
     ("torch.profiler, 3 of 100 steps", "BenchmarkBeside/step-of-200us/torch.profiler:x-bare", None),
-    ("a worker, a batch", "BenchmarkWorker/batch/observed:added-ns/op", 15_000),
+    ("a worker, a batch, added", "BenchmarkWorker/batch/observed:added-ns/op", 15_000),
     ("a worker, a batch, when all counters are read (once a millisecond at most)",
      "BenchmarkWorker/batch/looking-at-all-counters:added-ns/op", 15_000),
     ("a worker, a file opened (audit hook)", "BenchmarkWorker/open/observed:added-ns/op", 2000),
@@ -51,10 +57,10 @@ def shown(value: float, key: str) -> str:
 
 
 def cell(values: List[float], key: str) -> str:
-    """The median and its interval."""
+    """The median, its interval, and of how many rounds."""
     middle, low, high = (shown(value, key) for value in interval(values))
     unit = "×" if key.endswith("x-bare") else " µs"
-    return "%s (%s – %s)" % (middle, low[: -len(unit)], high)
+    return "%s (%s – %s, n = %d)" % (middle, low[: -len(unit)], high, len(values))
 
 
 def verdict(values: List[float], key: str, most: Optional[float]) -> str:

@@ -56,4 +56,4 @@ def test_what_misses_its_bar_is_marked(bars):
     assert bars.verdict([2000.0] * 6, key, 3000) == "≤ 3.00 µs"
     assert bars.verdict([4000.0] * 6, key, 3000) == "≤ 3.00 µs: **missed**"
     assert bars.verdict([1000.0] * 5 + [4000.0], key, 3000) == "≤ 3.00 µs: not sure"
-    assert bars.cell([2000.0] * 6, key) == "2.00 µs (2.00 – 2.00 µs)"
+    assert bars.cell([2000.0] * 6, key) == "2.00 µs (2.00 – 2.00 µs, n = 6)"
