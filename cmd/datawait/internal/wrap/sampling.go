@@ -31,7 +31,7 @@ func (a *agent) sample(ctx context.Context) {
 	s.Add(sampler.Probe{Name: "spool", Every: drainEvery, Run: a.drain, Hurries: a.drainer.Filling})
 	s.Add(sampler.Probe{Name: "gpu", Every: gpuEvery, Run: a.watchGPU})
 	a.watchHolders(ctx)
-	s.Add(sampler.Probe{Name: "holders", Every: flushEvery, Run: a.findHolders})
+	s.Add(sampler.Probe{Name: "holders", Every: gpuEvery, Run: a.findHolders}) // it only collects; looks are taken elsewhere, and seldom
 	machine := host.New(a.own, host.Options{Job: a.jobProcesses, Self: os.Getpid(), Tick: hostEvery})
 	for _, part := range machine.Parts() {
 		s.Add(sampler.Probe{Name: part.Name, Every: part.Every, Run: part.Run})
