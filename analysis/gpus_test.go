@@ -325,7 +325,7 @@ func TestASliceIsKnownByItsEngine(t *testing.T) {
 			w := blankWindow(0, float64(s)*1000, float64(s+1)*1000)
 			w.SM, w.Resident = 0.4, util
 			x.write(agent, w.Encode())
-			x.write(agent, recording.GPUPipes{Begin: w.Begin, End: w.End, Engine: 0.6, Occupancy: nan, FP32: 0.2, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan}.Encode())
+			x.write(agent, recording.GPUPipes{Begin: w.Begin, End: w.End, Engine: 0.6, Occupancy: 0.25, FP32: 0.2, PCIeIn: 1e9, PCIeOut: 2e9, NVLinkIn: 3e9, NVLinkOut: 9.2e18}.Encode())
 			whole := stateOf(1, float64(s)*1000+1, float64(s+1)*1000)
 			whole.Resident = 0
 			x.write(agent, whole.Encode())
@@ -340,7 +340,13 @@ func TestASliceIsKnownByItsEngine(t *testing.T) {
 		}
 		g := r.GPUs[0]
 		is(t, "resident", g.ResidentRatio, float64(float32(0.6)))
-		is(t, "FP32", g.Pipes.FP32, float64(float32(0.2)))
+		for name, c := range map[string]struct {
+			got  Ratio
+			want float64
+		}{"FP32": {g.Pipes.FP32, float64(float32(0.2))}, "occupancy": {g.Pipes.Occupancy, 0.25}, "PCIe in": {g.Pipes.PCIeIn, 1e9}, "PCIe out": {g.Pipes.PCIeOut, 2e9}, "NVLink in": {g.Pipes.NVLinkIn, 3e9}} {
+			is(t, name, c.got, c.want)
+		}
+		unknown(t, "a blank that leaked", g.Pipes.NVLinkOut, "no source")
 		if g.Parent.Or("") != "GPU-a" || g.GI.Or(-1) != 3 || g.CI.Or(-1) != 0 || g.Untrusted.Or(1) != 0 || has(r, "idle-allocated") || has(r, "metric-untrusted") {
 			t.Errorf("%+v, %+v", g, r.Verdicts)
 		}
@@ -462,5 +468,27 @@ func TestStatesOfAnIdleGPUSayNothingOfTheJob(t *testing.T) {
 	}
 	if len(g.Events) != 2 || g.Events[0].Xid.Or(0) != 31 || g.Events[0].Count != 2 || !near(g.Events[0].Seconds, 12, 1e-9) || g.Events[1].Name != "lost" {
 		t.Errorf("events %+v", g.Events)
+	}
+}
+
+// Further counters that cannot be make their window untrusted as well.
+func TestAPipeAboveOneIsNotBelieved(t *testing.T) {
+	for name, change := range map[string]func(*recording.GPUPipes){
+		"occupancy": func(p *recording.GPUPipes) { p.Occupancy = 1.4 }, "engine": func(p *recording.GPUPipes) { p.Engine = 4294967295 }, "FP32": func(p *recording.GPUPipes) { p.FP32 = 1.3 },
+	} {
+		x := newTape(t)
+		x.observe(10_000)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a", Grade: "A"})
+		for now := 0.0; now < 10_000; now += 1000 {
+			w := blankWindow(0, now, now+1000)
+			w.SM, w.Resident = 0.5, 1
+			p := recording.GPUPipes{Begin: w.Begin, End: w.End, Engine: 1, Occupancy: 0.5, FP32: 0.5, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan}
+			change(&p)
+			x.write(agent, w.Encode())
+			x.write(agent, p.Encode())
+		}
+		if g := x.run().GPUs[0]; g.Untrusted.Or(0) != 1 || g.SMActiveRatio.IsKnown() || g.Pipes.Occupancy.IsKnown() && name != "FP32" {
+			t.Errorf("%s: untrusted %v, SM activity %v, %+v", name, g.Untrusted.Or(-1), g.SMActiveRatio, g.Pipes)
+		}
 	}
 }

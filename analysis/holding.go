@@ -38,16 +38,16 @@ func (d *device) hold() {
 	if h.looked || len(d.listed()) > 0 {
 		h.source = "list of processes"
 	}
-	var held, free []span
-	known := false // the windows say it themselves
+	var held, free spans // windows are in order, so neighbours become one
+	known := false       // the windows say it themselves
 	for i := range d.Windows {
 		if w := &d.Windows[i]; w.Known {
 			known = true
 			h.grade, h.source = d.grade, d.counters()
-			if s := (span{w.Begin, w.End}); w.Holds {
-				held = append(held, s)
+			if w.Holds {
+				held = held.add(w.Begin, w.End)
 			} else {
-				free = append(free, s)
+				free = free.add(w.Begin, w.End)
 			}
 		}
 	}
@@ -84,10 +84,10 @@ func (d *device) hold() {
 }
 
 // ran is when kernels ran. Who runs one has a context.
-func (d *device) ran() (all []span) {
+func (d *device) ran() (all spans) {
 	for i := range d.Windows {
 		if w := &d.Windows[i]; !w.Untrusted && (w.Resident > inUse || w.SM > inUse) {
-			all = append(all, span{w.Begin, w.End})
+			all = all.add(w.Begin, w.End)
 		}
 	}
 	return all
@@ -156,10 +156,10 @@ func (d *device) listed() (all []span) {
 
 // used is when counters or the driver show that somebody uses the GPU.
 func (d *device) used() spans {
-	var all []span
+	var all spans
 	for i := range d.Windows {
 		if w := &d.Windows[i]; w.Resident > inUse || w.SM > inUse {
-			all = append(all, span{w.Begin, w.End})
+			all = all.add(w.Begin, w.End)
 		}
 	}
 	for i := range d.States.Len() {

@@ -180,7 +180,8 @@ type Rung struct {
 	Source   string                 `json:"source"`
 }
 
-// Pipes are further counters over the allocated time. Ratios are 0–1, rates bytes a second as the GPU sees them.
+// Pipes are further counters. Ratios are 0–1, rates bytes a second as the GPU sees them. FP32, DRAM and PCIe in are of the allocated time, the
+// others of all the time that was watched.
 type Pipes struct {
 	FP32      Ratio `json:"fp32_active_ratio"`
 	DRAM      Ratio `json:"dram_active_ratio"`

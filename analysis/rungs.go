@@ -238,16 +238,12 @@ const noCounter = "no source counted it"
 const (
 	pipeFP32 = iota
 	pipeDRAM
-	pipeOccupancy
 	pipePCIeIn
-	pipePCIeOut
-	pipeNVLinkIn
-	pipeNVLinkOut
 	pipeFields
 )
 
 func (d *device) addPipes(w *load.Window, ns float64) {
-	for i, v := range [pipeFields]float32{w.FP32, w.DRAM, w.Occupancy, w.PCIeIn, w.PCIeOut, w.NVLinkIn, w.NVLinkOut} {
+	for i, v := range [pipeFields]float32{w.FP32, w.DRAM, w.PCIeIn} {
 		if v == v {
 			d.pipes[i].add(float64(v)*ns, ns)
 		}
@@ -255,8 +251,8 @@ func (d *device) addPipes(w *load.Window, ns float64) {
 }
 
 func (d *device) pipesRow() Pipes {
-	const why = noCounter
-	p := &d.pipes
-	return Pipes{FP32: p[pipeFP32].value(why), DRAM: p[pipeDRAM].value(why), Occupancy: p[pipeOccupancy].value(why),
-		PCIeIn: p[pipePCIeIn].value(why), PCIeOut: p[pipePCIeOut].value(why), NVLinkIn: p[pipeNVLinkIn].value(why), NVLinkOut: p[pipeNVLinkOut].value(why)}
+	p, f := &d.pipes, &d.Further
+	of := func(sum [2]float64) Ratio { return quotient(sum[0], sum[1], noCounter) }
+	return Pipes{FP32: p[pipeFP32].value(noCounter), DRAM: p[pipeDRAM].value(noCounter), Occupancy: of(f.Occupancy),
+		PCIeIn: p[pipePCIeIn].value(noCounter), PCIeOut: of(f.PCIeOut), NVLinkIn: of(f.NVLinkIn), NVLinkOut: of(f.NVLinkOut)}
 }

@@ -129,7 +129,7 @@ func (t *taker) window(v recording.GPU) {
 	w := Window{Begin: begin, End: end,
 		SM: v.SM, Resident: v.Resident, Tensor: v.Tensor, DRAM: v.DRAM, Copy: v.Copy,
 		Power: within(v.Power, mostWatts), Clock: within(v.SMClock, mostHertz), Memory: within(v.Memory, mostBytes),
-		FP32: nan, Occupancy: nan, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan, engine: nan,
+		FP32: nan, PCIeIn: nan,
 		Emulated: v.Flags&recording.GPUEmulated != 0, Untrusted: v.Flags&recording.GPUUntrusted != 0,
 		Known: v.Flags&recording.GPUHeldKnown != 0, Holds: v.Flags&recording.GPUHeld != 0}
 	if t.Note.Parent != "" { // GPU-util is the whole GPU's, or 0 (NVIDIA/DCGM issue 80)
@@ -144,12 +144,27 @@ func (t *taker) pipes(v recording.GPUPipes) {
 		return
 	}
 	w := &t.Windows[len(t.Windows)-1]
-	w.FP32, w.Occupancy, w.engine = v.FP32, v.Occupancy, v.Engine
-	w.PCIeIn, w.PCIeOut = within(v.PCIeIn, mostRate), within(v.PCIeOut, mostRate)
-	w.NVLinkIn, w.NVLinkOut = within(v.NVLinkIn, mostRate), within(v.NVLinkOut, mostRate)
+	w.FP32, w.PCIeIn = v.FP32, within(v.PCIeIn, mostRate)
 	if w.Resident != w.Resident {
-		w.Resident = w.engine
+		w.Resident = v.Engine
 	}
+	if v.Occupancy > rounding || v.Engine > rounding {
+		w.Untrusted, w.impossible = true, true
+	}
+	if w.Untrusted || w.SM > rounding {
+		return
+	}
+	seconds := float64(w.End-w.Begin) / 1e9
+	add := func(sum *[2]float64, x, most float32) {
+		if x = within(x, most); x == x {
+			sum[0] += float64(x) * seconds
+			sum[1] += seconds
+		}
+	}
+	add(&t.Further.Occupancy, v.Occupancy, 1)
+	add(&t.Further.PCIeOut, v.PCIeOut, mostRate)
+	add(&t.Further.NVLinkIn, v.NVLinkIn, mostRate)
+	add(&t.Further.NVLinkOut, v.NVLinkOut, mostRate)
 }
 
 // util makes a window of what the driver tells, where nothing counts.
@@ -159,7 +174,7 @@ func (t *taker) util(v recording.GPUState) {
 		return
 	}
 	t.Windows = append(t.Windows, Window{Begin: begin, End: end, Resident: v.Resident, SM: nan, Tensor: nan, DRAM: nan, Copy: nan,
-		FP32: nan, Occupancy: nan, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan, engine: nan,
+		FP32: nan, PCIeIn: nan,
 		Power: within(v.Power, mostWatts), Clock: within(v.SMClock, mostHertz), Memory: within(v.MemoryUsed, mostBytes)})
 }
 

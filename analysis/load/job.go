@@ -75,6 +75,7 @@ type GPU struct {
 	Links       map[recording.Link]float64 // seconds at work, by PCIe link
 	Looks       []Look                     // who had a context, in order
 	PIDs        map[uint32]bool            // processes that had one
+	Further     Further                    // counters of which only the mean is kept; from Load on
 	Events      []Event                    // in order
 	Allocations []recording.AllocationNote // in order
 
@@ -84,18 +85,19 @@ type GPU struct {
 	look    Look
 }
 
+// Further are means over all windows that can be trusted: each is Σ value × seconds and Σ seconds.
+type Further struct{ Occupancy, PCIeOut, NVLinkIn, NVLinkOut [2]float64 }
+
 // Window is one counter window; NaN is a counter that was not read.
 type Window struct {
-	Begin, End                           int64
-	SM, Resident, Tensor, DRAM, Copy     float32 // 0–1
-	FP32, Occupancy                      float32 // 0–1
-	PCIeIn, PCIeOut, NVLinkIn, NVLinkOut float32 // bytes/s, seen from the GPU
-	Power, Clock, Memory                 float32 // W, Hz, bytes
-	Emulated, Untrusted, Known, Holds    bool    // Known: it is known whether a process Holds the device
+	Begin, End                        int64
+	SM, Resident, Tensor, DRAM, Copy  float32 // 0–1
+	FP32                              float32 // 0–1
+	PCIeIn                            float32 // bytes/s, host to device
+	Power, Clock, Memory              float32 // W, Hz, bytes
+	Emulated, Untrusted, Known, Holds bool    // Known: it is known whether a process Holds the device
 
 	impossible bool // for itself
-
-	engine float32 // graphics or compute engine active 0–1
 }
 
 // Rank is one training process.

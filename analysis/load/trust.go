@@ -31,7 +31,7 @@ func within(v, most float32) float32 {
 //
 // Sources do the same; a recording may be of a stranger.
 func (w *Window) check() {
-	for _, r := range []*float32{&w.SM, &w.Resident, &w.Tensor, &w.DRAM, &w.Copy, &w.FP32, &w.Occupancy} {
+	for _, r := range []*float32{&w.SM, &w.Resident, &w.Tensor, &w.DRAM, &w.Copy, &w.FP32} {
 		switch v := *r; {
 		case v != v:
 		case v < 0 || v > rounding:

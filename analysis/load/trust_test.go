@@ -4,7 +4,7 @@ import "testing"
 
 // trialWindow is a window of so many ms, with SM activity and GPU-util.
 func trialWindow(begin, length int64, sm, resident float32) Window {
-	return Window{Begin: begin * 1e6, End: (begin + length) * 1e6, SM: sm, Resident: resident, Tensor: nan, DRAM: nan, Copy: nan, FP32: nan, Occupancy: nan}
+	return Window{Begin: begin * 1e6, End: (begin + length) * 1e6, SM: sm, Resident: resident, Tensor: nan, DRAM: nan, Copy: nan, FP32: nan}
 }
 
 // util is GPU-util as a driver tells it: the mean of the last second of work, in windows of 100 ms.
