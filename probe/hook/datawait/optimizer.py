@@ -185,7 +185,7 @@ def _counts(optimizer: Any, number: int, fetches: int) -> bool:
 def _begin_counting(ring: Any, ident: int) -> None:
     """The first optimizer step: from here on steps are optimizer steps, of this thread."""
     _train_here(ring, ident, core.step)
-    ring.flush(0)
+    ring.flush()
     ring.by_fetch = False
     core.unit = layout.BY_OPTIMIZER
     core.step = 0

@@ -111,7 +111,7 @@ class Ring:
     def trains_on(self, thread: Optional[int]) -> None:
         """Plain fetches from here on are those of this thread."""
         if self.pending:
-            self.flush(self.flush_at)
+            self.flush()
         self.tail = layout.pack_plain_tail(thread or 0, UNKNOWN64)
 
     def put_off(self, now: int, record: Tuple[Any, ...]) -> None:
@@ -145,7 +145,7 @@ class Ring:
             held, self.held = self.held, None
             if not held:
                 return
-            self.flush(self.flush_at)
+            self.flush()
             for fetch in held:
                 if fetch[8] == trains and fetch[3] >= self.totals[fetch[2]].last_end:
                     flags = fetch[1] & ~OFF_THREAD
@@ -153,14 +153,17 @@ class Ring:
                     if step is not None and not flags & (UNCOUNTED | UNDELIVERED | NO_GRAD):
                         step += 1
                 self.pending.append(fetch)
-                self.flush(self.flush_at)
+                self.flush()
 
-    def flush(self, now: int) -> int:
+    def flush(self, now: int = 0) -> int:
         """Writes what is pending and books its totals; returns the number of the last record, 0 if it is not written.
 
+        now, where it is known, begins the next millisecond in which records are put off. Records come first, and the
+        sums of what they say right behind the head: between the two a process that is killed leaves them at odds.
         Not in a signal handler that comes while this thread is in here: what that says waits for the next time.
         """
-        self.flush_at = now + MILLISECOND
+        if now:
+            self.flush_at = now + MILLISECOND
         with self.lock:
             if self.writing:
                 if len(self.pending) > MOST_WAITING:
@@ -175,7 +178,8 @@ class Ring:
                 pack_plain = layout.pack_plain
                 packed: List[bytes] = []
                 training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
-                totals: Optional[Totals] = None  # those of the last fetch that was not plain
+                counted: Dict[int, Totals] = {}  # whose sums have changed, by slot
+                steps = -1  # made by the optimizer
                 run: Optional[Epoch] = None  # that of the plain fetches in a row …
                 fetches = begin = end = wait = 0  # … and their sums
                 for record in pending:
@@ -187,6 +191,7 @@ class Ring:
                             if run is not None:
                                 self._ran(run, fetches, begin, wait, end)
                             run, begin = epoch, enter
+                            counted[epoch.totals.at] = epoch.totals
                             fetches = wait = 0
                             if self.validation is not None:
                                 packed.append(self._validated(number))
@@ -204,9 +209,8 @@ class Ring:
                             self._ran(run, fetches, begin, wait, end)
                             run = None
                         if not record[1] & UNCOUNTED:
-                            if totals is not None and totals.loader != record[2]:
-                                totals.store(self.longs)
                             totals = self.totals[record[2]]
+                            counted[totals.at] = totals
                             self.fetches += totals.add(record[1], record[3], record[4])
                             if record[1] & NO_GRAD:
                                 self._validate(record)
@@ -216,20 +220,22 @@ class Ring:
                                     packed.append(self._validated(number))
                                     number += 1
                     elif kind == STEP:
-                        self.longs[10] = record[5]
+                        steps = record[5]
                     seq = number & 0xFFFFFFFF
                     packed.append(_PACK[kind](seq, *record, seq))
                 if run is not None:
                     self._ran(run, fetches, begin, wait, end)
-                if totals is not None:
-                    totals.store(self.longs)
                 at = self.head & self.mask
                 if at + len(packed) <= self.capacity:
                     at = 65536 + (at << 6)
                     target[at : at + (len(packed) << 6)] = b"".join(packed)
                 else:
                     self._wrap(at, packed)
-                self.head = number
+                self.head = self.longs[layout.Q_HEAD] = number
+                for totals in counted.values():
+                    totals.store(self.longs)
+                if steps >= 0:
+                    self.longs[layout.Q_STEP] = steps
                 self._tell(training)
                 if now > self.clock_due:
                     self.pair_clocks()
@@ -261,7 +267,6 @@ class Ring:
         """Books plain fetches of one iterator in a row."""
         totals = epoch.totals
         totals.add_run(fetches, begin, wait, end)
-        totals.store(self.longs)
         self.fetches += fetches
         if self.light:
             self.took(fetches * self.light, fetches)
@@ -274,7 +279,6 @@ class Ring:
     def _tell(self, fetch: Optional[Tuple[Any, ...]]) -> None:
         """The header's view of the ring, and of the training loop from its last fetch."""
         longs = self.longs
-        longs[3] = self.head
         longs[13] = self.fetches
         if fetch is None:
             return
@@ -310,7 +314,7 @@ class Ring:
         """Appends one record made by a packer of layout.py; returns its number, from 1 (0: see flush)."""
         with self.lock:
             if self.pending:
-                self.flush(self.flush_at)
+                self.flush()
             return self._append(pack, kind, flags, ref, *payload)
 
     def _append(self, pack: Callable[..., bytes], kind: int, flags: int, ref: int, *payload: Any) -> int:
@@ -359,7 +363,7 @@ class Ring:
         """Says that the process ended by itself. The file stays: the agent drains and removes it."""
         with self.lock:
             self.let_go(None)
-            self.flush(self.flush_at)
+            self.flush()
             self.end_validation()
             self.ints[layout.I_STATE] = layout.CLOSED
 

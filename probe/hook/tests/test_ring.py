@@ -222,3 +222,45 @@ def test_a_hole_among_the_rings_takes_no_room(spool):
     with open(os.path.join(spool, "ring-1-2.dwr"), "wb") as hole:
         hole.truncate(1 << 40)
     assert place.capacity(spool, 16384) == 16384
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class DyingMap:
+    """A ring's memory whose process is killed at a write to its records."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def __setitem__(self, where, what):
+        if where.start >= layout.HEADER_BYTES:
+            raise Killed
+        self.memory[where] = what
+
+
+def test_sums_never_tell_of_records_that_a_kill_kept_from_being_written(hook):
+    observed = hook.iterator(lambda _: None)
+    for _ in range(30):
+        observed()
+        hook.clock.now += 100_000
+    ring = hook.core.ring
+    memory, ring.map = ring.map, DyingMap(ring.map)
+    with pytest.raises(Killed):
+        for _ in range(30):
+            observed()
+            hook.clock.now += 100_000
+    ring.map = memory
+    left = ringreader.one(hook.spool)  # as it was at that moment: nothing is written any more
+    assert left.totals(0)["fetches"] == len(left.all("FETCH")) == left.fetches == left.step > 0
+
+
+def test_a_record_is_put_off_for_a_millisecond_whatever_is_written_in_between(hook):
+    observed = hook.iterator(lambda _: None)
+    for _ in range(8):
+        observed()
+        hook.core.ring.mark(layout.CUDA_SEEN, hook.clock.now, hook.clock.now, 0)  # writes what is pending along
+    hook.clock.now += 1_500_000
+    observed()
+    assert len(ringreader.one(hook.spool).all("FETCH")) == 9  # hook.read() would write what is pending
