@@ -8,7 +8,8 @@
 // when that was asked for. Everything here may hang or die inside NVIDIA's library: it belongs into a child process
 // (package child), and every call is watched.
 //
-// Read [Source] first; windows.go has the arithmetic, watch.go what is asked of the engine.
+// Read [Source] first; watch.go has what is asked of the engine, read.go and mark.go how its samples are fetched so that each counts once,
+// windows.go the arithmetic. What DCGM is known to do, row by row, is in testdata/behaviour.txt, with a test of each.
 package dcgm
 
 import "time"
