@@ -92,7 +92,8 @@ def capacity(folder: str, wanted: int) -> int:
     while wanted > layout.LEAST_CAPACITY and (ring_bytes(wanted) * 16 > room or ring_bytes(wanted) > largest):
         wanted //= 2
     if ring_bytes(wanted) * 4 > room:
-        raise Refused("spool %s has only %d bytes free, and %d bytes of rings" % (folder, free, rings))
+        left = "room for %d bytes: %d bytes free, and %d bytes of rings" % (max(room, 0), free, rings)
+        raise Refused("spool %s has %s" % (folder, left))
     if ring_bytes(wanted) > largest:
         raise Refused("files of this process may have only %d bytes" % largest)
     return wanted

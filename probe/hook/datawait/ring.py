@@ -417,8 +417,9 @@ def start_ticks(pid: str = "self") -> int:
 
 def boot_id() -> "str | None":
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+        # Bytes: "ascii" would be imported, and of an import in another thread a forked child inherits the lock.
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read().decode().strip()
     except OSError as error:
         own(error)
         return None
