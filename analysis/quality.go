@@ -39,17 +39,22 @@ func (r *run) hook(q *Quality) {
 	q.Hook = HookQuality{Records: r.job.Reading.Records, Dropped: r.job.Reading.Damage.Lost + r.job.Reading.Damage.Torn, Errors: []string{},
 		AddedSeconds: r.hookCost()}
 	seen := map[string]bool{}
+	tell := func(text string) {
+		if !seen[text] && len(q.Hook.Errors) < 32 {
+			seen[text] = true
+			q.Hook.Errors = append(q.Hook.Errors, text)
+		}
+	}
 	for _, k := range append(append([]*load.Rank{}, r.job.Ranks...), r.job.Others...) {
 		for _, m := range k.Marks {
 			q.Hook.Disabled = q.Hook.Disabled || m.Code == recording.MarkHookDisabled
 		}
 		for _, e := range k.Notes.HookErrors {
-			text := fmt.Sprintf("%s: %s", e.Where, e.Error)
-			if !seen[text] && len(q.Hook.Errors) < 32 {
-				seen[text] = true
-				q.Hook.Errors = append(q.Hook.Errors, text)
-			}
+			tell(fmt.Sprintf("%s: %s", e.Where, e.Error))
 		}
+	}
+	for _, e := range r.job.WorkerErrors {
+		tell(fmt.Sprintf("in a worker, %s: %s", e.Where, e.Error))
 	}
 }
 

@@ -25,10 +25,12 @@ const Unknown int64 = -1
 
 // Job is everything that was recorded of one job.
 type Job struct {
-	Nodes   []*Node
-	Ranks   []*Rank // by number, then restart, then begin
-	Others  []*Rank // main processes that are no rank: children of a rank which inherited its environment
-	Reading Reading // of the survey; that of every Rank.Load comes to it
+	Nodes  []*Node
+	Ranks  []*Rank // by number, then restart, then begin
+	Others []*Rank // main processes that are no rank: children of a rank which inherited its environment
+
+	WorkerErrors []recording.HookErrorNote // of the hook in workers
+	Reading      Reading                   // of the survey; that of every Rank.Load comes to it
 }
 
 // Reading is what reading came to.

@@ -74,6 +74,7 @@ func (s *survey) node(index int, reader recording.Reader) {
 		case recording.ProducerWorker:
 			w := newWorkerStream(node, stream.Declaration, from, len(s.workers))
 			s.workers = append(s.workers, w)
+			s.job.WorkerErrors = append(s.job.WorkerErrors, stream.Notes.HookErrors...)
 			s.tasks = append(s.tasks, w.survey)
 		case recording.ProducerAgent:
 			agents = append(agents, newAgentFold(node, stream, from))
