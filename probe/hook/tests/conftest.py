@@ -22,6 +22,10 @@ import ringreader  # noqa: E402
 pytest.register_assert_rewrite("agreement")  # of fit/
 
 
+def pytest_configure(config: Any) -> None:
+    config.addinivalue_line("markers", "xdist_group(name): these run in one process, for what they share")
+
+
 def _has_torch(python: str) -> bool:
     find = "import sys, importlib.util as u; sys.exit(u.find_spec('torch') is None)"
     try:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import ringreader
 
-PATIENCE = 30  # seconds a run may take
+PATIENCE = 60  # seconds a run may take
 AT_ONCE = 2
 
 Act = Callable[[str], Any]  # is given an empty folder, returns what must not depend on the hook

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import hashlib
 import json
@@ -180,6 +181,56 @@ def spool_is_read_only(folder: str) -> Any:
 def spool_becomes_read_only(folder: str) -> Any:
     as_nobody()
     return three_epochs(lambda: os.chmod(spool(), 0o500))
+
+
+# --- file systems ------------------------------------------------------------------------------------------------
+
+
+def stand_in(module: str, name: str, value: Any) -> None:
+    """In a hooked run, value in the place of what the hook's module has there."""
+    if module in sys.modules:
+        setattr(sys.modules[module], name, value)
+
+
+@surrounding
+def no_room_at_allocation(folder: str) -> Any:
+    def full(fd: int, offset: int, length: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    os.posix_fallocate = full  # type: ignore[assignment]
+    return three_epochs(lambda: None)
+
+
+@surrounding
+def file_system_is_full(folder: str) -> Any:
+    blocks = os.statvfs(spool())
+    os.statvfs = lambda path: os.statvfs_result((*blocks[:3], 3, 3, *blocks[5:]))  # type: ignore[assignment,misc]
+    return three_epochs(lambda: None)
+
+
+@surrounding
+def file_system_is_small(folder: str) -> Any:
+    """A tmpfs of its own where one may be mounted: its last pages go to the script, and nobody gets SIGBUS."""
+    small = spool()
+    mounted = os.system("mount -t tmpfs -o size=600k,mode=700 none %s 2>/dev/null" % small) == 0
+    if mounted:
+        with open(os.path.join(small, "mine"), "wb") as file, contextlib.suppress(OSError):
+            file.write(b"mine" * 148_000)
+    result = three_epochs(lambda: None)
+    if mounted:
+        left = {name: os.path.join(small, name) for name in os.listdir(small) if name != "mine"}
+        kept = {name: open(path, "rb").read() for name, path in left.items()}  # noqa: SIM115
+        os.system("umount -l %s" % small)
+        for name, path in left.items():
+            with open(path, "wb") as file:
+                file.write(kept[name])
+    return result, mounted or None
+
+
+@surrounding
+def spool_is_on_nfs(folder: str) -> Any:
+    stand_in("datawait.place", "filesystem", lambda folder: "nfs4")
+    return three_epochs(lambda: None)
 
 
 # --- limits ------------------------------------------------------------------------------------------------------
@@ -649,26 +700,6 @@ def forks_beside_threads_that_fetch(folder: str) -> Any:
 
 
 @surrounding
-def fifty_threads(folder: str) -> Any:
-    train = Training()
-    done: List[bool] = []
-
-    def fetch() -> None:
-        done.append([i.tolist() for _, i in train.loader(40)] == [list(range(n, n + 4)) for n in range(0, 40, 4)])
-
-    switch = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    threads = [threading.Thread(target=fetch) for _ in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    sys.setswitchinterval(switch)
-    train.epoch(train.loader())
-    return done.count(True), train.end()
-
-
-@surrounding
 def in_a_subinterpreter(folder: str) -> Any:
     try:
         import _xxsubinterpreters as interpreters  # 3.8 to 3.12
@@ -718,8 +749,10 @@ def the_clock_jumps(folder: str) -> Any:
 
 
 def main() -> None:
+    import crowds
     import forks
 
+    SURROUNDINGS.update(crowds.SURROUNDINGS)
     hook, folder, options = forks.torch_process()
     import torch.utils.data  # noqa: F401
 

@@ -16,6 +16,8 @@ from renamed import NAMES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+pytestmark = pytest.mark.xdist_group("renamed")
+
 
 @pytest.fixture(scope="module")
 def ran(torch_python):
