@@ -28,7 +28,7 @@ build: ## Build bin/datawait
 	@$(GO) run .ci/weaken.go $(BIN)
 
 demo: build ## The case study in a minute, without a GPU: before and after, with both reports
-	$(BIN) demo --force --out demo-out
+	$(BIN) demo --python $(PYTHON) --force --out demo-out
 
 setup: ## Install what the tests need (Debian packages, no recommends)
 	@.ci/setup

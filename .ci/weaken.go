@@ -51,16 +51,22 @@ func weaken(path string) error {
 	if err != nil {
 		return err
 	}
-	changed := 0
+	changed, found := 0, 0
 	for i, s := range symbols {
-		if s.Section != elf.SHN_UNDEF || elf.ST_BIND(s.Info) != elf.STB_GLOBAL || !nvidia(s.Name) {
+		if s.Section != elf.SHN_UNDEF || !nvidia(s.Name) {
+			continue
+		}
+		if found++; elf.ST_BIND(s.Info) == elf.STB_WEAK {
 			continue
 		}
 		binary[int(table.Offset)+(i+1)*symbolSize+infoAt] = byte(elf.STB_WEAK)<<4 | s.Info&0xf
 		changed++
 	}
-	if changed == 0 {
-		return errors.New("no symbol of NVIDIA's libraries is undefined: was it done before, or have the bindings changed?")
+	switch {
+	case found == 0:
+		return errors.New("no symbol of NVIDIA's libraries is undefined: have the bindings changed?")
+	case changed == 0:
+		return nil // go build left a binary alone that was weakened before
 	}
 	return os.WriteFile(path, binary, 0o755)
 }
