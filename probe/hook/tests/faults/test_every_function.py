@@ -27,14 +27,14 @@ pytestmark = pytest.mark.xdist_group("faults in every function")
 
 
 @pytest.fixture(scope="module")
-def campaign(torch_python):
+def campaign(small_torch_python):
     folder = tempfile.mkdtemp(prefix="datawait-faults-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     options = {"everything": os.environ.get("DATAWAIT_FAULTS") == "all"}
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
     environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
     try:
         done = subprocess.run(
-            [torch_python, os.path.join(HERE, "campaign.py"), HOOK, folder, json.dumps(options)],
+            [small_torch_python, os.path.join(HERE, "campaign.py"), HOOK, folder, json.dumps(options)],
             env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=1500,
         )  # fmt: skip
     finally:

@@ -22,14 +22,14 @@ OPEN = 1
 
 
 @pytest.fixture(scope="module")
-def ran(torch_python):
+def ran(small_torch_python):
     folder = tempfile.mkdtemp(prefix="datawait-faults-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     os.chmod(folder, 0o755)  # some become another user
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
     environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
     try:
         done = subprocess.run(
-            [torch_python, os.path.join(HERE, "surroundings.py"), HOOK, folder],
+            [small_torch_python, os.path.join(HERE, "surroundings.py"), HOOK, folder],
             env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=600,
         )  # fmt: skip
     finally:
