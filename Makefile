@@ -46,13 +46,13 @@ test-go: build
 
 # Two at a time where pytest-xdist is there.
 test-python:
-	$(PYTHON) -m pytest -q -rs $$($(PYTHON) -c 'import xdist; print("-n 2")' 2>/dev/null) probe/hook/tests
+	$(PYTHON) -m pytest -q -rs $$($(PYTHON) -c 'import xdist; print("-n 2 --dist loadgroup")' 2>/dev/null) probe/hook/tests
 
 # The same with the newest PyTorch and the frameworks people train with, in an environment of its own (5 GB).
 LATEST := $(CURDIR)/.cache/torch-latest/bin/python
 test-latest-torch: build ## The hook and the frameworks with the newest PyTorch (installs 5 GB into .cache)
 	@.ci/torch-latest
-	$(LATEST) -m pytest -q -rs -n 2 probe/hook/tests
+	$(LATEST) -m pytest -q -rs -n 2 --dist loadgroup probe/hook/tests
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -run TestFrameworks ./cmd/datawait
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 10m -run TestLatest ./examples/traps
