@@ -41,7 +41,7 @@ class FakeRing:
     def mark(self, code: int, begin: int, end: int, value: int = 0, detail: int = 0) -> int:
         return self.write(layout.pack_mark, layout.MARK, 0, code, begin, end, value, detail)
 
-    def flush(self, now: int) -> int:
+    def flush(self, now: int = 0) -> int:
         return len(self.records)
 
     def note(self, note: Any) -> bool:
