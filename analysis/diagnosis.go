@@ -8,6 +8,7 @@ import (
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/verdict"
+	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
 
@@ -46,6 +47,20 @@ func (r *run) release() {
 	}
 }
 
+// failure says how a command failed by itself; "" if it did not, was ended by datawait, or its end was not seen.
+func failure(m recording.Manifest) string {
+	if by, _ := m.EndedBy.Get(); by == recording.EndedByDatawait {
+		return ""
+	}
+	if signal, ok := m.Signal.Get(); ok && signal != "" {
+		return "by " + signal
+	}
+	if code, ok := m.ExitCode.Get(); ok && code != 0 {
+		return fmt.Sprintf("with status %d", code)
+	}
+	return ""
+}
+
 // minSteady is the fewest steady steps that carry a judgement.
 const minSteady = 10
 
@@ -61,6 +76,9 @@ func (r *run) facts() verdict.Facts {
 		f.WhyNot = r.whyNotSteady()
 	}
 	for _, n := range r.job.Nodes {
+		if how := failure(n.Manifest); how != "" {
+			f.Failed = how
+		}
 		if n.Manifest.Format != "" {
 			f.HookSeen = unit.Some(f.HookSeen.Or(false) || n.Manifest.Hook.Attached)
 		}

@@ -163,7 +163,7 @@ func TestWhatCountersCannotMeanIsSaid(t *testing.T) {
 		{name: "the same while nobody trains", run: run{window: after31, wait: -1}, says: []string{"No training step was seen", "Counters not trusted"}, untrusted: true},
 		{name: "M5: three pods on one GPU", run: run{window: counts(0.714, 0.9), wait: 0.0005, holders: &recording.AllocationNote{T: runBegin, By: recording.AllocatedByKubernetes, Shared: recording.SharedTimeSlicing,
 			Holders: []recording.Holder{{Namespace: "a", Pod: "x"}, {Namespace: "a", Pod: "y"}, {Namespace: "a", Pod: "z"}}}},
-			says:  []string{`SM active [^a-z]*71 %`, `shared \(time-slicing\), so its numbers are of all its holders together, and of none of them alone`, `what the run cost is unknown: the GPU is shared`},
+			says:  []string{`SM active [^a-z]*71 %`, `shared \(time-slicing\), so its numbers are of all its holders together, and of none of them alone`, `what the allocated time cost is unknown: the GPU is shared`},
 			never: []string{"214 %", "3 GPUs", "Launch-bound"}},
 		{name: "M6: in use, no process, no steps", run: run{wait: -1, looks: everyTenSeconds(0), note: recording.GPUNote{Source: "nvml", Grade: "C", Why: "NVML tells whether a kernel is resident"},
 			state: func(_ int, v *recording.GPUState) { v.Resident, v.MemoryUsed = 1, 10e9 }},

@@ -35,8 +35,13 @@ func (s *subject) noSteps(title string) Verdict {
 	if found := likely(s.f.OtherLoaders); len(found) > 0 {
 		title += fmt.Sprintf("; the job imports %s, whose fetches are not seen by themselves", names(found))
 	}
+	do := "if the job trains, " + WatchLine(s.f.OtherLoaders)
+	if s.f.Failed != "" {
+		title += "; the command ended " + s.f.Failed
+		do = "see first what the command itself said before it ended; then, " + do
+	}
 	return Verdict{
-		ID: NoStepsSeen, Title: title, Confidence: 0.95, Share: unit.None[float64]("no step was seen"), Do: "if the job trains, " + WatchLine(s.f.OtherLoaders),
+		ID: NoStepsSeen, Title: title, Confidence: 0.95, Share: unit.None[float64]("no step was seen"), Do: do,
 		Evidence:    evidence{}.value("steps", float64(s.f.Steps), "count", bySteps).value("fetches", float64(s.f.Fetches), "count", bySteps),
 		FalsifiedBy: "a longer recording, or datawait.watch() around a loader that is not PyTorch's",
 	}

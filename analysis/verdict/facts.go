@@ -8,8 +8,9 @@ import (
 // Facts is what verdicts need to know beside the loader's parameters: whether there is anything to judge at all.
 // Of several ranks it describes the job, and the parameters describe the rank that decides (the one with the longest wait).
 type Facts struct {
-	Steps   int // optimizer steps (or fetches, where none was seen) of the training loader, all ranks
-	Fetches int // fetches of any loader, all ranks
+	Steps   int    // optimizer steps (or fetches, where none was seen) of the training loader, all ranks
+	Fetches int    // fetches of any loader, all ranks
+	Failed  string // how the command failed, "with status 1"; "" = it did not, or that is not known
 
 	// HookSeen says whether any training process wrote a spool. PythonChildren counts Python processes the agent saw start;
 	// with a child and no spool the hook was not loaded.

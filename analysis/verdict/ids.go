@@ -41,6 +41,14 @@ const (
 	DataWait = "data-wait"
 )
 
+// Reserved returns the names that are fixed, and that nothing gives a verdict yet.
+func Reserved() []string {
+	return []string{
+		SerialRead, ReadAmplification, ColdCache, CacheThrash, StarvedWorkers, DuplicateData, SlowTail, Sync, PeriodicStall, RankStraggler,
+		MemoryGrowth, SHM,
+	}
+}
+
 // IDs returns every name a report may give a verdict, judged by this package or not.
 func IDs() []string {
 	return []string{

@@ -71,6 +71,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is no name of the contract", id)
 		}
 	}
+	for _, id := range IDs() {
+		if slices.Contains(judged, id) == slices.Contains(Reserved(), id) {
+			t.Errorf("%s is judged: %v, reserved: %v", id, slices.Contains(judged, id), slices.Contains(Reserved(), id))
+		}
+	}
 }
 
 // TestTableIsTrue: in the jobs whose answer is known, the first fix is one that the page names for the first verdict, and

@@ -99,9 +99,9 @@ func money(r *analysis.Result) string {
 	}
 	total, ok := all.Get()
 	if !ok || !finite(total) {
-		return lead + "what the run cost is unknown: " + orWords(clause(all.Why()), "no GPU was watched") + "."
+		return lead + "what the allocated time cost is unknown: " + orWords(clause(all.Why()), "no GPU was watched") + "."
 	}
-	s := lead + "the run cost " + amount(total, total)
+	s := lead + "the allocated time cost " + amount(total, total)
 	worked, ok := active.Get()
 	if !ok || !finite(worked) {
 		return s + "; how much of that the GPUs' processors worked for is unknown: " + orWords(clause(active.Why()), "it was not measured") + "."

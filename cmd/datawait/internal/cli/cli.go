@@ -41,13 +41,21 @@ func newRoot(s Streams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
+		Version:       Version,
+
+		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage("`datawait --help` lists the commands", "there is no command %q", args[0])
+				hint := "`datawait --help` lists the commands"
+				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+					hint = "did you mean datawait " + like[0] + "? " + hint
+				}
+				return usage(hint, "there is no command %q", args[0])
 			}
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate("datawait {{.Version}}\n")
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

@@ -12,8 +12,8 @@ import (
 )
 
 const diagnoseLong = `diagnose runs the command as a throw-away run: it watches live steps, then alternates them with steps on
-batches that are already in memory, and then ends the run by itself and reports. It never saves, overwrites or
-removes a checkpoint: from the first cached batch on, the first attempt to save ends the run.
+batches that are already in memory, and then ends the run by itself and reports. Until the first batch from memory the
+script saves as it always does; from then on no checkpoint is saved, overwritten or removed: the first attempt ends the run.
 
 Without a terminal, under Slurm or in Kubernetes it only watches, as record does, unless --throwaway says that the
 run may be ended.
@@ -25,7 +25,7 @@ executed or found.`
 const diagnoseExample = `  datawait diagnose -- python3 train.py --epochs 1
   datawait diagnose --out report --duration 5m -- torchrun --nproc_per_node 8 train.py
   srun datawait diagnose --throwaway --out /results/run7 -- python3 train.py
-  datawait diagnose --gpu emulated --duration 30s -- python3 script.py     without a GPU
+  datawait diagnose --gpu emulated --duration 30s -- python3 script.py     a script that makes a datawait.emulated.Gpu()
   datawait diagnose --throwaway --fail-on 20%,hook-not-loaded -- python3 train.py`
 
 func newDiagnose(s Streams) *cobra.Command {

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -38,15 +41,25 @@ func newDoctor(s Streams) *cobra.Command {
 			if format != "terminal" && format != "json" {
 				return usage("--format takes terminal or json", "--format: %q is not a format of doctor", format)
 			}
+			if o.Python != "" {
+				if _, err := exec.LookPath(o.Python); err != nil {
+					return usage("name another with --python", "there is no Python %q", o.Python)
+				}
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
 			o.Tell = func(what string) { fmt.Fprintln(s.Err, "datawait: "+what) }
-			found, err := doctor.Examine(cmd.Context(), o)
+			found, err := doctor.Examine(ctx, o)
+			if ctx.Err() != nil {
+				return quietly(128 + int(syscall.SIGINT))
+			}
 			if err != nil {
 				return failed(err, statusFailed)
 			}
 			if err := showFindings(s, found, format); err != nil || capture == "" {
 				return err
 			}
-			return keepCapture(s, capture, doctor.Capture(cmd.Context(), o, found))
+			return keepCapture(s, capture, doctor.Capture(ctx, o, found))
 		},
 	}
 	cmd.Flags().StringVar(&o.Python, "python", "", "`interpreter` to rehearse with (default: the first that has PyTorch)")

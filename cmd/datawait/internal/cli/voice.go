@@ -83,7 +83,7 @@ var hints = []struct {
 	{folder.ErrExists, "choose another folder, or let --force replace an earlier run of datawait; other files are never removed"},
 	{recording.ErrNewer, "read it with the datawait that wrote it, or a later one"},
 	{recording.ErrNotRecording, "give the folder that --out named, one of its node-* folders, or a spool with rings in it"},
-	{run.ErrNotFound, "put the command after --, as in: datawait diagnose -- python3 train.py"},
+	{run.ErrNotFound, "the command after -- is looked for in PATH; give its path, or its interpreter: datawait diagnose -- python3 train.py"},
 	{run.ErrNotExecutable, "make it executable, or name its interpreter: datawait diagnose -- python3 train.py"},
 	{syscall.ENOSPC, "free some space, or choose another disk with --out"},
 }

@@ -80,6 +80,12 @@ func (o Options) self() (string, error) {
 	return os.Executable()
 }
 
+// own is what names a run of datawait: /dev/shm/datawait-<uid>/run-<pid>-<start>-<namespace>.
+var own = regexp.MustCompile(`datawait-\d+/run-[0-9-]+`)
+
+// interpreter is the path of a Python, which may lead through somebody's folders.
+var interpreters = regexp.MustCompile(`(/[^\s"()]+)+/(python[0-9.]*)`)
+
 var uuid = regexp.MustCompile(`(GPU|MIG)-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)
 
 // mask replaces what names this machine or its user, wherever it stands.
@@ -93,6 +99,8 @@ func mask(text string, d Document) string {
 		}
 		return fmt.Sprintf("%s-%d", found[:3], at)
 	})
+	text = own.ReplaceAllString(text, "datawait-<uid>/run-<pid>")
+	text = interpreters.ReplaceAllString(text, "<path>/$2")
 	for i, name := range []string{d.Machine, os.Getenv("HOME"), os.Getenv("USER"), os.Getenv("LOGNAME")} {
 		if len(name) > 2 && name != "root" && name != "/root" {
 			text = strings.ReplaceAll(text, name, []string{"<machine>", "<home>", "<user>", "<user>"}[i])

@@ -82,12 +82,6 @@ func Examine(ctx context.Context, o Options) (Document, error) {
 	host, _ := os.Hostname()
 	d := Document{Schema: Schema, Datawait: o.Version, Machine: host, Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	python := choosePython(ctx, o.Python)
-	if python.path == "" {
-		d.add(Finding{ID: "python", Subject: Job, State: Missing, Says: python.why,
-			Raise: "install Python 3.8 or newer, or name one: datawait doctor --python /path/to/python3"})
-		d.add(lookAtBinary()...)
-		return d, nil
-	}
 	o.Tell("rehearsing with " + python.String() + ": a job of some seconds under datawait record")
 	s, err := rehearse(ctx, o, python.path)
 	if err != nil {
@@ -98,6 +92,7 @@ func Examine(ctx context.Context, o Options) (Document, error) {
 	}
 	d.add(lookAtGPUs(o.GPU, s)...)
 	d.add(lookAtJob(python, s)...)
+	d.add(lookAtBatches(s)...)
 	d.add(lookAtMachine(s)...)
 	d.add(lookAtSpool()...)
 	d.add(lookAtBinary()...)

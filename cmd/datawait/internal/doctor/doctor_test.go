@@ -36,17 +36,17 @@ func TestAHookThatIsKeptOutIsMissingWithItsReason(t *testing.T) {
 
 func TestAHookThatSeesNoWorkerIsLimited(t *testing.T) {
 	s := seen{fetches: 30}
-	if f := find(t, lookAtJob(python{torch: "2.6.0"}, s), "hook"); f.State != Limited {
+	if f := find(t, lookAtJob(python{path: "p", torch: "2.6.0"}, s), "hook"); f.State != Limited {
 		t.Errorf("%+v", f)
 	}
-	if f := find(t, lookAtJob(python{}, s), "hook"); f.State != Good {
+	if f := find(t, lookAtJob(python{path: "p"}, s), "hook"); f.State != Good {
 		t.Errorf("without PyTorch there is no worker to see: %+v", f)
 	}
 }
 
 func TestAQueueThatWasNotReadIsNeverGood(t *testing.T) {
 	for torch, want := range map[string]State{"": Missing, "2.6.0": Limited} {
-		if f := find(t, lookAtJob(python{torch: torch}, seen{}), "run-queue"); f.State != want {
+		if f := find(t, lookAtJob(python{path: "p", torch: torch}, seen{}), "run-queue"); f.State != want {
 			t.Errorf("PyTorch %q: %+v", torch, f)
 		}
 	}

@@ -9,6 +9,10 @@ import (
 
 // lookAtJob says what is seen of a training process and its workers.
 func lookAtJob(p python, s seen) []Finding {
+	if p.path == "" {
+		return []Finding{{ID: "python", Subject: Job, State: Missing, Says: p.why,
+			Raise: "install Python 3.8 or newer, or name one: datawait doctor --python /path/to/python3"}}
+	}
 	return []Finding{interpreter(p), hook(p, s), runQueue(p, s)}
 }
 

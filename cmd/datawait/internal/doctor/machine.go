@@ -62,5 +62,28 @@ func lookAtSpool() []Finding {
 	return []Finding{f}
 }
 
+// lookAtBatches says whether PyTorch's workers have room for their batches, which go through /dev/shm whatever datawait does.
+func lookAtBatches(s seen) []Finding {
+	if len(s.mains) > 0 && s.mains[0].Declaration.Torch == "" {
+		return nil
+	}
+	return shared("/dev/shm")
+}
+
+func shared(dir string) []Finding {
+	f := Finding{ID: "shm", Subject: Job, State: Limited, Raise: "a larger /dev/shm (docker run --shm-size 8g, or an emptyDir of medium Memory in the pod)"}
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		f.Says = fmt.Sprintf("PyTorch's workers pass batches through %s, which is not there (%v): a DataLoader with workers fails", dir, err)
+		return []Finding{f}
+	}
+	free := s.Bavail * uint64(s.Bsize) >> 20
+	if free < room>>20 {
+		f.Says = fmt.Sprintf("PyTorch's workers pass batches through %s, where only %d MiB are free: a DataLoader with workers can fail or hang", dir, free)
+		return []Finding{f}
+	}
+	return nil
+}
+
 // room is what a job with eight ranks of eight workers takes: 4 MiB for each rank and 1 MiB for each worker, a sixteenth of it each.
 const room = 256 << 20

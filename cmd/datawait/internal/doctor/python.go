@@ -19,6 +19,9 @@ type python struct {
 
 // String is the interpreter as a sentence has it.
 func (p python) String() string {
+	if p.path == "" {
+		return "no Python at all"
+	}
 	s := p.path + " (Python " + p.version
 	if p.torch != "" {
 		s += ", PyTorch " + p.torch

@@ -61,8 +61,11 @@ func rehearse(ctx context.Context, o Options, python string) (s seen, err error)
 	ctx, stop := context.WithTimeout(ctx, o.Patience)
 	defer stop()
 	out := filepath.Join(dir, "rehearsal")
-	cmd := exec.CommandContext(ctx, self, "record", "--quiet", "--format", "json", "--out", out, "--gpu", o.GPU.String(),
-		"--", python, "-c", script, lasts)
+	job := []string{python, "-c", script, lasts}
+	if python == "" { // the GPUs and the machine can be looked at all the same
+		job = []string{"sleep", lasts}
+	}
+	cmd := exec.CommandContext(ctx, self, append([]string{"record", "--quiet", "--format", "json", "--out", out, "--gpu", o.GPU.String(), "--"}, job...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	var said bytes.Buffer

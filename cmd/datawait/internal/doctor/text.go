@@ -87,6 +87,6 @@ func (d Document) summary() string {
 	for _, f := range d.Findings {
 		count[f.State]++
 	}
-	return fmt.Sprintf("%d measured, %d with a gap, %d not (+ ~ -); A, B and C are the grades of evidence; → is what raises it.",
+	return fmt.Sprintf("+ is measured (%d), ~ with a gap (%d), - not at all (%d). A is the best evidence, C the weakest. → says what raises it.",
 		count[Good], count[Limited], count[Missing])
 }

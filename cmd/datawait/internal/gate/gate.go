@@ -24,8 +24,10 @@ type condition struct {
 	share   float64 // 0–1; 0 = any
 }
 
-// Verdicts returns the names that --fail-on accepts.
-func Verdicts() []string { return verdict.IDs() }
+// Verdicts returns the names that --fail-on accepts: one that no report can give would pass for ever.
+func Verdicts() []string {
+	return slices.DeleteFunc(verdict.IDs(), func(id string) bool { return slices.Contains(verdict.Reserved(), id) })
+}
 
 // Parse reads a list such as "30%", "storage-latency,hook-not-loaded" or "epoch-start=5%".
 func Parse(list string) (Gate, error) {

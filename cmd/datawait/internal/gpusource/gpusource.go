@@ -96,6 +96,12 @@ func (c Choice) Due(dir string) bool {
 	return true
 }
 
+// Made reports whether a job has made an emulated device.
+func (c Choice) Made(dir string) bool {
+	logs, _ := filepath.Glob(filepath.Join(dir, "gpu-*.busy"))
+	return len(logs) > 0
+}
+
 // signs are files that NVIDIA's driver brings; one is enough.
 var signs = []string{"/dev/nvidiactl", "/proc/driver/nvidia/version"}
 

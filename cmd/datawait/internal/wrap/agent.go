@@ -30,6 +30,7 @@ type agent struct {
 	said    map[string]bool // sentences told once
 
 	heldTold   int    // children held before a save that the recording knows
+	trained    bool   // a step was seen
 	unfedSince uint64 // ns, when steps without a fetch were seen first; 0 = never
 
 	shown   uint64                  // ns, when progress was shown last

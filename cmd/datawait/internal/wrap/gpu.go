@@ -18,6 +18,8 @@ const GPUChildCommand = "gpu-child"
 
 const noGPU = "no GPU was watched: there is no sign of NVIDIA's driver here, and the job used no emulated device (--gpu dcgm=HOST:5555 reaches an engine elsewhere, --gpu scrape=URL a dcgm-exporter)"
 
+const noDevice = "no GPU was watched: --gpu emulated reads a device that the script makes itself (gpu = datawait.emulated.Gpu()), and this one made none"
+
 // silence after which a child is taken for hung, beyond its interval. It speaks after each poll, which may be 10 s off, and waits in it for
 // an engine (8 s) and a driver (3 s) that hang.
 const silence = 40 * time.Second
@@ -67,7 +69,10 @@ func (w *gpuWatch) finish(sink recording.Sink) error {
 
 // warning says why no GPU was watched although one was wanted, "" otherwise. What a child that was started says itself is in the recording.
 func (w *gpuWatch) warning() string {
-	if w.child == nil && w.wanted.Kind != gpusource.None {
+	switch {
+	case w.child != nil && w.wanted.Kind == gpusource.Emulated && !w.wanted.Made(w.spool):
+		return noDevice
+	case w.child == nil && w.wanted.Kind != gpusource.None:
 		return noGPU
 	}
 	return ""

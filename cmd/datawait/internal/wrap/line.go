@@ -21,8 +21,12 @@ func newLine(o Options) *progress.Line {
 }
 
 // status gathers what the line tells.
-func status(o Options, elapsed time.Duration, live []spool.Process, c *conductor, sm float64) progress.Status {
-	st := progress.Status{Phase: "waiting for the first step", Elapsed: elapsed, Left: -1, Wait: -1, SM: sm}
+func status(o Options, elapsed time.Duration, live []spool.Process, trained bool, c *conductor, sm float64) progress.Status {
+	phase := "waiting for the first step"
+	if trained { // and nobody is there any more who did
+		phase = "the training has ended"
+	}
+	st := progress.Status{Phase: phase, Elapsed: elapsed, Left: -1, Wait: -1, SM: sm}
 	wait, shares := 0.0, 0
 	for _, p := range live {
 		if p.Training < 0 && !stepsUnfed(p) {

@@ -27,7 +27,7 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 	elapsed := time.Duration(now - a.began)
 	if elapsed >= showAfter && now-a.shown >= uint64(showEvery) {
 		a.shown = now
-		a.session.line.Show(status(a.session.options, elapsed, live, a.test, a.tap.sm))
+		a.session.line.Show(status(a.session.options, elapsed, live, a.trained, a.test, a.tap.sm))
 	}
 	a.tellTrouble(elapsed, live)
 	a.tellUnseen(now, live)
@@ -53,6 +53,7 @@ func (a *agent) remember(live []spool.Process) {
 	for i, p := range live {
 		now.ranks[i] = rank{p.PID, p.Declaration.StartTicks}
 		now.steps += p.Step
+		a.trained = a.trained || p.Step > 0
 	}
 	a.ranks.Store(now)
 }
