@@ -39,12 +39,14 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
     alike = _by_likeness.setdefault(likeness, [])
     for position, (other, loader) in enumerate(alike):
         if _retired(other(), loader, thing):
+            loader.data = _data(thing)
             alike[position] = (reference, loader)
             _by_id[key] = (reference, loader)
             return loader
     number = min(_count, layout.UNKNOWN16)
     _count += 1
     loader = Loader(number, {"note": "loader", "loader": number, **note})
+    loader.data = _data(thing)
     alike.append((reference, loader))
     _by_id[key] = (reference, loader)
     return loader
@@ -52,8 +54,8 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
 
 def _retired(other: Any, loader: Loader, thing: Any) -> bool:
     """Whether thing takes the place of the other, which was numbered as loader."""
-    if other is None:
-        return True
+    if other is None:  # the loader; of iter(DataLoader(…)) the iterator goes on, beside that of another data set
+        return loader.latest() is None or loader.data is None or loader.data == _data(thing)
     return loader.latest() is None and _data(other) is not None and _data(other) == _data(thing)
 
 

@@ -24,7 +24,7 @@ def _none() -> None:
 class Loader:
     """A loader object as the records know it."""
 
-    __slots__ = ("number", "ring", "note", "epochs", "totals", "latest")
+    __slots__ = ("number", "ring", "note", "epochs", "totals", "latest", "data")
     totals: Totals
 
     def __init__(self, number: int, note: Dict[str, Any]) -> None:
@@ -32,6 +32,7 @@ class Loader:
         self.note = note
         self.epochs = 0
         self.latest: Callable[[], Any] = _none  # a weak reference to its newest Track
+        self.data: Any = None  # what tells its data set from others; an identity, good while its iterator lives
         self.ring: Any = None
 
     def join(self, ring: Ring, builds: bool, length: Optional[int]) -> None:

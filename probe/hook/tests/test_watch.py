@@ -228,6 +228,19 @@ def test_a_loader_made_anew_over_the_same_data_keeps_its_number_though_the_old_o
     assert loaders.register(kept[3], note) not in (first, second)  # other data, though it looks alike
 
 
+def test_iterators_of_loaders_that_are_gone_are_two_while_they_read_different_data(monkeypatch):
+    monkeypatch.setattr(loaders, "_by_id", {})
+    monkeypatch.setattr(loaders, "_by_likeness", {})
+    note, data = {"kind": "torch", "dataset": "x"}, [Loader(), Loader()]
+    labelled = loaders.register(OverData(data[0]), note)  # iter(DataLoader(…)): the loader is gone at once
+    running = Track(labelled)
+    unlabelled = loaders.register(OverData(data[1]), note)
+    assert unlabelled is not labelled
+    assert loaders.register(OverData(data[0]), note) is labelled  # made anew before the old iterator is let go
+    del running
+    assert loaders.register(OverData(Loader()), note) is labelled
+
+
 def test_a_loader_over_a_copy_of_hugging_faces_data_set_keeps_its_number(monkeypatch):
     monkeypatch.setattr(loaders, "_by_id", {})
     monkeypatch.setattr(loaders, "_by_likeness", {})
