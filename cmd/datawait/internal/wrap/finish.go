@@ -35,7 +35,7 @@ func (s *session) finish(out string, e ended, signals <-chan os.Signal) (Outcome
 	s.tellEnd(out, e, made)
 	if recorded != nil {
 		s.keep = true
-		s.line.Say("the recording is not complete: %v", recorded)
+		s.warn("the recording is not complete: %v", recorded)
 		s.hint(fmt.Sprintf("`datawait report %s` reads what was written, `datawait report --format terminal %s` what the rings still hold",
 			where(out), s.folder.Dir))
 	}
@@ -52,7 +52,7 @@ func (s *session) judge(o Outcome) (Outcome, error) {
 	}
 	found, err := s.options.FailOn.Findings(o.Result)
 	for _, sentence := range found {
-		s.line.Say("--fail-on: %s", sentence)
+		s.warn("--fail-on: %s", sentence)
 	}
 	if len(found) > 0 {
 		o.Status = statusFindings
@@ -86,7 +86,7 @@ func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*
 		select {
 		case m := <-done:
 			if m.err != nil {
-				s.line.Say("making the report: %v", m.err)
+				s.warn("making the report: %v", m.err)
 				s.hint(fmt.Sprintf("`datawait report -o FOLDER %s` makes it elsewhere", where(out)))
 			}
 			if m.result != nil {

@@ -71,3 +71,19 @@ func TestTheReportIsLeftOutAtTheSecondCtrlC(t *testing.T) {
 		}
 	}
 }
+
+func TestAQuietRunSaysWhatWentWrong(t *testing.T) {
+	s, _, out := reporting(t)
+	said, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	s.options.Quiet, s.options.Files.Err, s.line = true, said, progress.New(nil, false, 80)
+	if _, made := s.reportWithin(filepath.Join(out, "nothing"), ended{}, nil); made {
+		t.Fatal("a report of nothing was made")
+	}
+	if text, _ := os.ReadFile(said.Name()); !strings.Contains(string(text), "making the report: ") {
+		t.Errorf("said %q, want why there is no report", text)
+	}
+}

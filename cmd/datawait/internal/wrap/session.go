@@ -187,6 +187,12 @@ func (s *session) say(sentence string) {
 	}
 }
 
+// warn says what went wrong, also where the run is quiet: that a report is missing must not go unsaid.
+func (s *session) warn(format string, args ...any) {
+	s.line.Clear()
+	fmt.Fprintf(s.options.Files.Err, "datawait: "+format+"\n", args...)
+}
+
 // hint says what a person could do.
 func (s *session) hint(sentence string) {
 	s.line.Clear()
