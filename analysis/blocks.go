@@ -17,6 +17,10 @@ import (
 func (r *run) baseline() {
 	blocks := r.blocks()
 	skipped := r.skippedLegs()
+	if len(blocks) > 0 && r.beside() {
+		r.warn = append(r.warn, "the cached-data test says nothing: the batches that another thread reads were not in memory")
+		return
+	}
 	if len(blocks) == 0 {
 		for _, s := range skipped {
 			r.warn = append(r.warn, fmt.Sprintf("no cached-data test (%s): %s", s.Leg, s.Reason))

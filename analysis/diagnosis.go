@@ -95,7 +95,7 @@ func (r *run) facts() verdict.Facts {
 	if len(r.job.Ranks)+len(r.job.Others) > 0 {
 		f.HookSeen = unit.Some(true)
 	}
-	f.Unfed, f.OtherLoaders = r.unfed(), r.otherLoaders()
+	f.Unfed, f.Beside, f.OtherLoaders = r.unfed(), r.beside(), r.otherLoaders()
 	r.gpuFacts(&f)
 	if r.test != nil {
 		f.TestConclusion = unit.Some(r.test.Conclusion)

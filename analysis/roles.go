@@ -33,7 +33,40 @@ func (k *rank) role() {
 			used = all
 		}
 	}
+	if k.beside = !k.byFetch && k.readBeside(); k.beside {
+		k.trains = loaderSet{}
+	}
 	k.validate(used)
+}
+
+// readBeside reports a loader that another thread reads about as often as training makes a step, while those that training reads itself
+// build in processes of their own, so that they are not what it feeds. How long training waits for those batches, at the queue of a
+// prefetching thread, is not seen: the waits that are seen are a part, and a part would pass for the whole.
+func (k *rank) readBeside() bool {
+	for _, id := range k.trains.ids {
+		if l := k.loaderOf(id); l == nil || l.Note.Arguments.Workers.Or(0) == 0 {
+			return false
+		}
+	}
+	read := map[uint16]int{}
+	const other = recording.FetchNested | recording.FetchNoGrad
+	for i := range k.Fetches {
+		if f := &k.Fetches[i]; f.Is(recording.FetchOffThread) && !f.Is(other) && f.Delivered() && !f.Test() {
+			if read[f.Loader]++; 2*read[f.Loader] >= len(k.Steps) {
+				return k.trains.ids != nil
+			}
+		}
+	}
+	return false
+}
+
+func (k *rank) loaderOf(id uint16) *load.Loader {
+	for _, l := range k.Loaders {
+		if l.ID == id {
+			return l
+		}
+	}
+	return nil
 }
 
 // train finds the loaders that feed training. May says of a loader within whose iterators no step was made whether the steps

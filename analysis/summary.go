@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -184,6 +185,11 @@ func (r *run) unfed() bool {
 		}
 	}
 	return len(r.ranked) > 0
+}
+
+// beside reports that a rank's batches come from another thread, beside a loader that it reads itself.
+func (r *run) beside() bool {
+	return slices.ContainsFunc(r.ranked, func(k *rank) bool { return k.beside })
 }
 
 // totalShare is the wait share from the totals that survive when records were overwritten.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // validation writes a loop without steps over a loader.
@@ -138,6 +139,49 @@ func TestAnotherLoaderIsNamed(t *testing.T) {
 		}
 		if !fed && !strings.Contains(r.Verdicts[0].Title, "NVIDIA DALI") {
 			t.Errorf("the verdict does not name it: %s", r.Verdicts[0].Title)
+		}
+	}
+}
+
+// A loader that another thread reads, beside one that training reads itself: what training waits for it is not seen, and the rest is no
+// answer. Where training's own loader builds in its process, the thread may be what feeds it.
+func TestAWaitBesideAThreadIsNotTheWholeWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		workers int64 // of the loader that training reads
+		flags   uint8 // of the other's fetches
+		every   int   // steps between two of them
+		known   bool
+	}{
+		"as often as steps":                   {2, recording.FetchOffThread, 1, false},
+		"every other step":                    {2, recording.FetchOffThread, 2, false},
+		"seldom":                              {2, recording.FetchOffThread, 8, true},
+		"a validation on a thread":            {2, recording.FetchOffThread | recording.FetchNoGrad, 1, true},
+		"inside another loader's fetch":       {2, recording.FetchOffThread | recording.FetchNested, 1, true},
+		"what feeds a loader of this process": {0, recording.FetchOffThread, 1, true},
+	} {
+		x := newTape(t)
+		id := x.rank(7, 0)
+		for loader, workers := range []int64{c.workers, 1} {
+			note := recording.LoaderNote{Loader: uint16(loader), Kind: "torch", Arguments: recording.LoaderArguments{Workers: unit.Some(workers)}}
+			if err := x.Note(id, recording.EncodeNote(note)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 80 {
+			now := float64(40 * i)
+			if i%c.every == 0 {
+				x.fetch(id, 1, c.flags|first(i), uint32(i), now-30, now)
+			}
+			x.fetch(id, 0, first(i), uint32(i), now, now+2)
+			x.step(id, now+20)
+		}
+		r := x.run()
+		if r.Step.DataWaitShare.IsKnown() != c.known {
+			t.Errorf("%s: data wait %+v", name, r.Step.DataWaitShare)
+		}
+		unseen := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return v.ID == "loader-not-seen" && strings.Contains(v.Title, "another thread") })
+		if unseen == c.known || !c.known && len(r.Fixes)+len(r.NoHelp) > 0 {
+			t.Errorf("%s: verdicts %+v, %d fixes, %d of no help", name, r.Verdicts, len(r.Fixes), len(r.NoHelp))
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Facts struct {
 
 	// Unfed says that optimizer steps were seen, and in no rank a fetch that feeds them.
 	Unfed        bool
+	Beside       bool     // so it is because another thread reads batches, beside a loader that training reads itself
 	OtherLoaders []string // modules of loaders that the hook does not see, imported by the job
 
 	// Steady says whether enough steps lie outside epoch starts and warm-up to judge a step; WhyNot is the reason if not.

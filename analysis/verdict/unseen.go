@@ -65,6 +65,9 @@ func likely(modules []string) (found []otherLoader) {
 // loaderNotSeen: the job steps, and its batches come from somewhere the hook does not look.
 func (s *subject) loaderNotSeen() Verdict {
 	title := fmt.Sprintf("%d optimizer steps were seen and no fetch of a batch for them, so the wait for data is unknown", s.f.Steps)
+	if s.f.Beside {
+		title = fmt.Sprintf("%d optimizer steps were seen, and another thread reads batches for them, so how long the training waits for those is unknown", s.f.Steps)
+	}
 	return Verdict{
 		ID: LoaderNotSeen, Title: title + Origin(s.f.OtherLoaders), Confidence: 0.95, Share: unit.None[float64]("no fetch was seen"), Do: WatchLine(s.f.OtherLoaders),
 		Evidence:    evidence{}.value("steps", float64(s.f.Steps), "count", bySteps).value("fetches", float64(s.f.Fetches), "count", bySteps),
