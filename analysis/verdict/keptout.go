@@ -16,6 +16,7 @@ var obstacles = map[string]struct{ why, do string }{
 	recording.KeptOutNoPath:     {"its PYTHONPATH was set anew, without the hook", "add to PYTHONPATH instead of setting it"},
 	recording.KeptOutOff:        {"DATAWAIT_HOOK=off is set", "unset DATAWAIT_HOOK"},
 	recording.KeptOutOld:        {"it is older than Python 3.8", "use Python 3.8 or newer"},
+	recording.KeptOutUser:       {"it runs as another user, to whom the folder of records is closed", "put datawait behind the change of user: gosu app datawait record -- python3 train.py"},
 	recording.KeptOutUnreadable: {"its environment cannot be read, so it belongs to another user", "start datawait as that user"},
 }
 
@@ -56,6 +57,9 @@ func Obstacle(code string) (why, do string) {
 	o, known := obstacles[code]
 	if !known {
 		o.why, o.do = "the reason could not be seen", "look whether its sitecustomize is another one"
+	}
+	if code == recording.KeptOutUser {
+		return o.why, o.do // a hook that is installed finds the folder closed as well
 	}
 	return o.why, o.do + byItself
 }

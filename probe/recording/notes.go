@@ -239,6 +239,7 @@ const (
 	KeptOutOff        = "off"         // DATAWAIT_HOOK=off
 	KeptOutOld        = "old"         // older than Python 3.8
 	KeptOutUnreadable = "unreadable"  // its environment cannot be read
+	KeptOutUser       = "user"        // it runs as another user, to whom the spool is closed
 	KeptOutUnknown    = "unknown"
 )
 

@@ -74,6 +74,8 @@ func kept(why string) string {
 		return "DATAWAIT_HOOK=off"
 	case recording.KeptOutOld:
 		return "Python is older than 3.8"
+	case recording.KeptOutUser:
+		return "it runs as another user"
 	case recording.KeptOutUnreadable, recording.KeptOutUnknown:
 		return "it is not known why"
 	}

@@ -113,6 +113,24 @@ func (p *pythons) judge(one *python, exe string) {
 	environment, err := os.ReadFile("/proc/" + strconv.Itoa(one.pid) + "/environ")
 	one.command = interpreter(line)
 	one.why = p.obstacle(exe, line, split(environment, nil), err)
+	if one.why == recording.KeptOutUnknown && !p.mayEnter(one.pid) {
+		one.why = recording.KeptOutUser
+	}
+}
+
+// mayEnter reports whether a process runs as the user to whom the spool belongs, or as root; true where that cannot be seen.
+func (p *pythons) mayEnter(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(status)) {
+		if ids, ok := strings.CutPrefix(line, "Uid:"); ok { // real, effective, saved, file system (proc_pid_status(5))
+			fields := strings.Fields(ids)
+			return len(fields) < 2 || fields[1] == "0" || fields[1] == strconv.Itoa(os.Geteuid())
+		}
+	}
+	return true
 }
 
 // split parts what /proc writes with a zero byte after each string.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,5 +165,26 @@ func TestPythonsThatWereKeptOutAlikeAreKeptOnce(t *testing.T) {
 	}
 	if len(p.order) > 600 || len(p.known) != len(p.order) || p.count() != 2000 {
 		t.Errorf("%d kept, %d counted", len(p.order), p.count())
+	}
+}
+
+// gosu, runuser and sudo -E keep the environment and change the user: the spool's folder is closed to that one.
+func TestAnotherUserCannotEnterTheSpool(t *testing.T) {
+	p := newPythons(t.TempDir(), "")
+	if !p.mayEnter(os.Getpid()) || !p.mayEnter(1<<30) {
+		t.Error("this process may, and of one that is not there nothing is claimed")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("NOT TESTED: only root can start a process as another user")
+	}
+	other := exec.Command("sleep", "30")
+	other.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Wait()
+	defer other.Process.Kill()
+	if p.mayEnter(other.Process.Pid) {
+		t.Error("another user may enter a folder of mode 0700")
 	}
 }
