@@ -37,22 +37,25 @@ test: setup ## All tests: Go with the race detector, and Python
 	$(MAKE) test-go test-python
 
 # The examples train for real and are held to shares of time, so they run one after another and beside nothing else. They
-# are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped.
+# are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped. Variants of three scenarios are
+# left to make lab.
 test-go: build
-	$(GO) test -race -timeout 20m -skip TestFrameworks $$($(GO) list ./... | grep -v /examples/)
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /examples/ -e '/cmd/datawait$$')
+	$(GO) test -timeout 20m -parallel 6 -skip TestFrameworks ./cmd/datawait # whole runs, most of which wait
 	$(GO) test -run Allocat ./probe/recording ./probe/spool ./analysis/ledger # built without the race detector, which allocates
 	@echo 'examples/frameworks, TestFrameworks… and TestLatest… are not run here: make test-latest-torch installs what they need and runs them'
-	$(GO) test -v -race -timeout 20m -p 1 -skip TestLatest $$($(GO) list ./examples/... | grep -v /examples/frameworks)
+	$(GO) test -v -race -timeout 20m -p 1 -skip 'TestLatest|TestScenarios/(S02_W=4|S05_W=1|S26_marginal)' $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
 # Two at a time where pytest-xdist is there.
 test-python:
 	$(PYTHON) -m pytest -q -rs $$($(PYTHON) -c 'import xdist; print("-n 2 --dist loadgroup")' 2>/dev/null) probe/hook/tests
 
 # The same with the newest PyTorch and the frameworks people train with, in an environment of its own (5 GB).
+LATEST_TESTS ?= probe/hook/tests
 LATEST := $(CURDIR)/.cache/torch-latest/bin/python
 test-latest-torch: build ## The hook and the frameworks with the newest PyTorch (installs 5 GB into .cache)
 	@.ci/torch-latest
-	$(LATEST) -m pytest -q -rs -n 2 --dist loadgroup probe/hook/tests
+	$(LATEST) -m pytest -q -rs -n 2 --dist loadgroup $(LATEST_TESTS)
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -run TestFrameworks ./cmd/datawait
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 10m -run TestLatest ./examples/traps

@@ -21,7 +21,7 @@ import (
 var script string
 
 // lasts is how long, in seconds, the rehearsed job trains: a host engine is asked at its end, if not before.
-const lasts = "3"
+const lasts = "2.5"
 
 // seen is what the recording of the rehearsal holds.
 type seen struct {
