@@ -82,6 +82,9 @@ func observer(s Streams, force bool) demo.Diagnose {
 		if err != nil {
 			return nil, err
 		}
+		if outcome.Status > 128 { // stopped by whoever watches it, who knows
+			return nil, quietly(outcome.Status)
+		}
 		if outcome.Result == nil || outcome.Status != statusOK {
 			return nil, fmt.Errorf("it ended with status %d before it could be diagnosed; see %s", outcome.Status, outcome.Dir)
 		}

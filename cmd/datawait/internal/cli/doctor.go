@@ -66,6 +66,8 @@ func newDoctor(s Streams) *cobra.Command {
 	cmd.Flags().StringVar(&gpu, "gpu", gpusource.Auto, "GPU `source`: "+gpusource.Help)
 	cmd.Flags().StringVar(&capture, "capture", "", "write what the GPU libraries answer here into a masked `file`, to send with a bug report")
 	cmd.Flags().StringVar(&format, "format", "terminal", "`form`: terminal or json")
+	complete(cmd, "gpu", gpusource.Kinds()...)
+	complete(cmd, "format", "terminal", "json")
 	return cmd
 }
 

@@ -55,6 +55,8 @@ func newReport(s Streams) *cobra.Command {
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form (- for stdout), or folder for the files")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
 	addHourCost(cmd, &f.hourCost)
+	complete(cmd, "format", formatNames()...)
+	complete(cmd, "fail-on", gate.Verdicts()...)
 	return cmd
 }
 

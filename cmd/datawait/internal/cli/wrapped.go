@@ -38,6 +38,23 @@ func (f *wrapFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.format, "format", reports.DefaultList, "forms of the report, a `list` of terminal, html, md, json, png")
 	addHourCost(cmd, &f.hourCost)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no report on the screen")
+	complete(cmd, "gpu", gpusource.Kinds()...)
+	complete(cmd, "format", formatNames()...)
+	complete(cmd, "fail-on", gate.Verdicts()...)
+}
+
+// complete lets a shell offer the words that a flag takes.
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+func formatNames() (names []string) {
+	for _, f := range reports.All {
+		names = append(names, string(f))
+	}
+	return names
 }
 
 // options checks the flags and gathers what both commands need.

@@ -32,6 +32,9 @@ const (
 // Help lists what --gpu takes, for people.
 const Help = "auto, dcgm, dcgm=ADDRESS, dcgm-embedded, nvml, scrape, scrape=URL, emulated or none"
 
+// Kinds are the words of --gpu.
+func Kinds() []string { return []string{Auto, DCGM, DCGMEmbedded, NVML, Scrape, Emulated, None} }
+
 // Built lists the sources this build has: NVIDIA's bindings need cgo.
 func Built() []string {
 	if dcgm.Built && nvml.Built {
