@@ -28,7 +28,13 @@ type Choice struct {
 	taken    []rung
 	beside   []rung
 	devices  []Device // all, with refs of their own
+
+	absent []Candidate // that could not be opened, and may be there later: a host engine that is started
+	again  uint64      // ns, when they are tried next; 0 = not sampled yet
 }
+
+// betweenTries of candidates that were not there, in ns.
+const betweenTries = 30e9
 
 // rung is a source that is used, and how its refs translate.
 type rung struct {
@@ -40,8 +46,8 @@ type rung struct {
 var ErrNoSource = errors.New("no source of GPU counters works here")
 
 // Choose opens the candidates, best first, and takes each GPU from the first that has its SM activity, else from the first that has
-// anything of it. A GPU that none has is listed with what its last source said is missing. Those beside are opened too: they add what they know of GPUs that
-// others count (states, processes, events) and are asked for no window. The caller closes the choice.
+// anything of it. A GPU that none has is listed with what its last source said is missing. Those beside are opened too: they add what they know of
+// GPUs that others count (states, processes, events) and are asked for no window. The caller closes the choice.
 func Choose(ctx context.Context, candidates []Candidate, beside ...Candidate) (*Choice, error) {
 	c := &Choice{}
 	for _, candidate := range candidates {
@@ -50,15 +56,40 @@ func Choose(ctx context.Context, candidates []Candidate, beside ...Candidate) (*
 	for _, candidate := range beside {
 		c.tryBeside(ctx, candidate)
 	}
-	for _, r := range c.taken {
-		if s, ok := r.Source.(Selective); ok {
-			s.Use(slices.Sorted(maps.Keys(r.refs)))
-		}
-	}
+	choose(c.taken)
 	if len(c.taken)+len(c.beside) == 0 {
 		return c, fmt.Errorf("choosing a GPU source: %w%s", ErrNoSource, c.reasons(": "))
 	}
 	return c, nil
+}
+
+// choose tells sources that disturb others which devices are theirs.
+func choose(taken []rung) {
+	for _, r := range taken {
+		if s, ok := r.Source.(Selective); ok {
+			s.Use(slices.Sorted(maps.Keys(r.refs)))
+		}
+	}
+}
+
+// lookAgain tries what was not there before, as long as a GPU lacks its SM activity; it reports whether something came of it.
+func (c *Choice) lookAgain(ctx context.Context, now uint64) bool {
+	if now < c.again || len(c.absent) == 0 || c.complete() {
+		return false
+	}
+	first := c.again == 0
+	c.again = now + betweenTries
+	if first { // they were tried a moment ago
+		return false
+	}
+	absent, taken := c.absent, len(c.taken)
+	c.absent = nil
+	for _, candidate := range absent {
+		c.Refusals = slices.DeleteFunc(c.Refusals, func(r Refusal) bool { return r.Source == candidate.Name })
+		c.try(ctx, candidate)
+	}
+	choose(c.taken[taken:])
+	return len(c.taken) > taken
 }
 
 // open opens a candidate and asks for its devices; what fails is a refusal.
@@ -127,6 +158,7 @@ func (c *Choice) try(ctx context.Context, candidate Candidate) {
 	}
 	source, devices, ok := c.open(ctx, candidate)
 	if !ok {
+		c.absent = append(c.absent, candidate)
 		return
 	}
 	r := rung{source, map[uint16]uint16{}}
@@ -235,9 +267,11 @@ func (c *Choice) Devices(ctx context.Context) ([]Device, error) {
 	return slices.Clone(c.devices), errors.Join(errs...)
 }
 
-// Sample samples every source in use. One that fails does not take the others along.
+// Sample samples every source in use. One that fails does not take the others along. Sources that were not there are tried again now
+// and then.
 func (c *Choice) Sample(ctx context.Context, until uint64) (all Batch, err error) {
 	var errs []error
+	all.Changed = c.lookAgain(ctx, until)
 	for _, r := range c.taken {
 		batch, err := r.Sample(ctx, until)
 		errs = append(errs, named(r, err))

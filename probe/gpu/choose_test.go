@@ -194,3 +194,37 @@ func TestWhatIsPartlySeenIsTakenForWantOfBetter(t *testing.T) {
 		}
 	}
 }
+
+// A host engine that is started during a long run counts from then on, and what was said of its absence is taken back.
+func TestASourceThatComesLaterIsTaken(t *testing.T) {
+	ctx := context.Background()
+	states := &fake{name: "nvml", states: true, devices: []Device{device("GPU-a", 0, "no counters")}}
+	engine := &fake{name: "dcgm", devices: []Device{device("GPU-a", 7, "")}}
+	there, tries := false, 0
+	c, err := Choose(ctx, []Candidate{{Name: "dcgm", Open: func(context.Context) (Source, error) {
+		tries++
+		if !there {
+			return nil, errors.New("no host engine")
+		}
+		return engine, nil
+	}}}, candidate(states))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []uint64{1e9, 20e9, 32e9} { // the last is a try that fails
+		if b, _ := c.Sample(ctx, now); b.Changed || len(b.Windows) > 0 {
+			t.Fatalf("at %d s: %+v", now/1e9, b)
+		}
+	}
+	there = true
+	if b, _ := c.Sample(ctx, 63e9); !b.Changed || len(b.Windows) != 1 || b.Windows[0].Ref != 0 || len(b.States) != 1 {
+		t.Errorf("once it is there: %+v", b)
+	}
+	devices, err := c.Devices(ctx)
+	if err != nil || len(devices) != 1 || devices[0].Source != "dcgm" || devices[0].Missing != "" || strings.Contains(devices[0].Why, "no host engine") {
+		t.Errorf("devices %+v, %v", devices, err)
+	}
+	if c.Sample(ctx, 200e9); tries != 3 {
+		t.Errorf("tried %d times; at the start, in vain, and when it was there", tries)
+	}
+}
