@@ -54,8 +54,11 @@ def register(thing: Any, note: Dict[str, Any]) -> Loader:
 
 def _retired(other: Any, loader: Loader, thing: Any) -> bool:
     """Whether thing takes the place of the other, which was numbered as loader."""
-    if other is None:  # the loader; of iter(DataLoader(…)) the iterator goes on, beside that of another data set
-        return loader.latest() is None or loader.data is None or loader.data == _data(thing)
+    if other is None:
+        # Of iter(DataLoader(…)) the iterator goes on. One that was fetched from is followed by that of the next epoch,
+        # which may have made its data set anew; one that was not stands beside that of another data set.
+        iterator = loader.latest()
+        return iterator is None or iterator.batch > 0 or loader.data is None or loader.data == _data(thing)
     return loader.latest() is None and _data(other) is not None and _data(other) == _data(thing)
 
 

@@ -237,6 +237,10 @@ def test_iterators_of_loaders_that_are_gone_are_two_while_they_read_different_da
     unlabelled = loaders.register(OverData(data[1]), note)
     assert unlabelled is not labelled
     assert loaders.register(OverData(data[0]), note) is labelled  # made anew before the old iterator is let go
+    running.batch = 1
+    assert loaders.register(OverData(Loader()), note) is labelled  # the next epoch, over a data set made anew
+    running.batch = 0
+    assert loaders.register(OverData(Loader()), note) is not labelled
     del running
     assert loaders.register(OverData(Loader()), note) is labelled
 
