@@ -56,7 +56,7 @@ LATEST := $(CURDIR)/.cache/torch-latest/bin/python
 test-latest-torch: build ## The hook and the frameworks with the newest PyTorch (installs 5 GB into .cache)
 	@.ci/torch-latest
 	$(LATEST) -m pytest -q -rs -n 2 --dist loadgroup $(LATEST_TESTS)
-	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 ./examples/frameworks
+	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -p 1 $(FRAMEWORKS) ./examples/frameworks
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 20m -run TestFrameworks ./cmd/datawait
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 10m -run TestLatest ./examples/traps
 
