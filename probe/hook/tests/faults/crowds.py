@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import Any, List
 
-from surroundings import SURROUNDINGS, Numbers, Training, child, stand_in, surrounding  # noqa: F401
+from trainings import Numbers, Training, child, stand_in, surrounding
 
 MANY = 3000 if os.environ.get("DATAWAIT_FAULTS") == "all" else 100
 

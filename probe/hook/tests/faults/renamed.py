@@ -52,7 +52,7 @@ def fail(i: int) -> None:
 
 def train() -> Any:
     import torch.utils.data
-    from surroundings import Numbers, Training
+    from trainings import Numbers, Training
 
     class Stream(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
         def __iter__(self) -> Any:

@@ -12,13 +12,11 @@ import ast
 import builtins
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 
 import exempt
 import pytest
 from conftest import HOOK
+from programs import outcome
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
@@ -28,19 +26,8 @@ pytestmark = pytest.mark.xdist_group("faults in every function")
 
 @pytest.fixture(scope="module")
 def campaign(small_torch_python):
-    folder = tempfile.mkdtemp(prefix="datawait-faults-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     options = {"everything": os.environ.get("DATAWAIT_FAULTS") == "all"}
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
-    environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-    try:
-        done = subprocess.run(
-            [small_torch_python, os.path.join(HERE, "campaign.py"), HOOK, folder, json.dumps(options)],
-            env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=1500,
-        )  # fmt: skip
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    assert done.returncode == 0
-    return json.loads(done.stdout)
+    return outcome(small_torch_python, "campaign.py", json.dumps(options), patience=1500)
 
 
 def of_the_script(case):

@@ -4,35 +4,19 @@ the hook, what it no longer sees is unknown or told, and the rest is seen as eve
 from __future__ import annotations
 
 import ast
-import json
 import os
-import shutil
-import subprocess
-import tempfile
 
 import pytest
 from conftest import HOOK
+from programs import outcome
 from renamed import NAMES
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 pytestmark = pytest.mark.xdist_group("renamed")
 
 
 @pytest.fixture(scope="module")
 def ran(torch_python):
-    folder = tempfile.mkdtemp(prefix="datawait-faults-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
-    environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
-    try:
-        done = subprocess.run(
-            [torch_python, os.path.join(HERE, "renamed.py"), HOOK, folder],
-            env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=600,
-        )  # fmt: skip
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    assert done.returncode == 0
-    return json.loads(done.stdout)
+    return outcome(torch_python, "renamed.py", PYTHONWARNINGS="ignore")
 
 
 @pytest.mark.parametrize("name", ["", *NAMES])

@@ -3,18 +3,10 @@ there is anything to tell. What happens in each stands in surroundings.py."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import tempfile
-
 import pytest
-from conftest import HOOK
-from crowds import SURROUNDINGS
-from surroundings import NEED
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+from limits import NEED
+from programs import outcome
+from surroundings import SURROUNDINGS
 
 pytestmark = pytest.mark.xdist_group("surroundings")
 OFF = 2
@@ -23,19 +15,7 @@ OPEN = 1
 
 @pytest.fixture(scope="module")
 def ran(small_torch_python):
-    folder = tempfile.mkdtemp(prefix="datawait-faults-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    os.chmod(folder, 0o755)  # some become another user
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DATAWAIT", "PYTHON"))}
-    environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
-    try:
-        done = subprocess.run(
-            [small_torch_python, os.path.join(HERE, "surroundings.py"), HOOK, folder],
-            env=environment, stdout=subprocess.PIPE, text=True, check=False, timeout=600,
-        )  # fmt: skip
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    assert done.returncode == 0
-    return json.loads(done.stdout)
+    return outcome(small_torch_python, "surroundings.py", PYTHONWARNINGS="ignore")
 
 
 @pytest.mark.parametrize("name", SURROUNDINGS)
