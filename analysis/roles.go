@@ -44,7 +44,7 @@ func (k *rank) role() {
 // prefetching thread, is not seen: the waits that are seen are a part, and a part would pass for the whole.
 func (k *rank) readBeside() bool {
 	for _, id := range k.trains.ids {
-		if l := k.loaderOf(id); l == nil || l.Note.Arguments.Workers.Or(0) == 0 {
+		if l := k.Loader(id); l == nil || l.Note.Arguments.Workers.Or(0) == 0 {
 			return false
 		}
 	}
@@ -58,15 +58,6 @@ func (k *rank) readBeside() bool {
 		}
 	}
 	return false
-}
-
-func (k *rank) loaderOf(id uint16) *load.Loader {
-	for _, l := range k.Loaders {
-		if l.ID == id {
-			return l
-		}
-	}
-	return nil
 }
 
 // train finds the loaders that feed training. May says of a loader within whose iterators no step was made whether the steps

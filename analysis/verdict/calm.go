@@ -28,14 +28,17 @@ func computeBound(s *subject) opinion {
 	if !ok {
 		base = 0.75
 	}
-	loader := "no faster loader helps"
-	if s.gain >= Least {
+	loader, hand := "no faster loader helps", s.share(s.handoff())
+	switch {
+	case s.gain >= Least:
 		loader = fmt.Sprintf("a faster loader wins %s at most", phrase.Percent(s.gain))
+	case hand >= Least:
+		loader = fmt.Sprintf("handing them over takes %s of it, and a faster loader hands over no faster", phrase.Percent(hand))
 	}
 	o := find(Verdict{
 		Title:      fmt.Sprintf("the GPU sets the pace: a step takes %s, %s with its batches in memory; %s", phrase.Duration(s.step), phrase.Duration(s.l.Compute), loader),
 		Confidence: s.sure(base), Evidence: s.device(s.wait()),
-		FalsifiedBy: "a step on batches in memory that is more than 5 % shorter",
+		FalsifiedBy: fmt.Sprintf("a step on batches in memory that is more than %s shorter", phrase.Percent(Notable+hand)),
 	}, s.share(s.l.Compute))
 	o.weight = Notable // after every problem, before what is small
 	return o

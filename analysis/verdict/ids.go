@@ -1,5 +1,7 @@
 package verdict
 
+import "slices"
+
 // The names of verdicts in reports. Other programs read them: add freely, rename never.
 const (
 	TooFewWorkers          = "too-few-workers"
@@ -41,12 +43,13 @@ const (
 	DataWait = "data-wait"
 )
 
-// Reserved returns the names that are fixed, and that nothing gives a verdict yet.
-func Reserved() []string {
-	return []string{
-		SerialRead, ReadAmplification, ColdCache, CacheThrash, StarvedWorkers, DuplicateData, SlowTail, Sync, PeriodicStall, RankStraggler,
-		MemoryGrowth, SHM,
+// Given returns the names that some report has; the others are fixed, and nothing gives them yet.
+func Given() []string {
+	given := slices.Clone(blindTo)
+	for _, s := range signatures {
+		given = append(given, s.id)
 	}
+	return given
 }
 
 // IDs returns every name a report may give a verdict, judged by this package or not.

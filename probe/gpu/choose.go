@@ -251,13 +251,7 @@ func (c *Choice) Name() string {
 func (c *Choice) Devices(ctx context.Context) ([]Device, error) {
 	var errs []error
 	for _, r := range c.taken {
-		devices, err := r.Devices(ctx)
-		errs = append(errs, err)
-		for _, d := range devices {
-			if _, known := r.refs[d.Ref]; !known {
-				c.consider(d, r)
-			}
-		}
+		errs = append(errs, c.meet(ctx, r))
 	}
 	for _, r := range c.beside {
 		devices, err := r.Devices(ctx)
@@ -265,6 +259,17 @@ func (c *Choice) Devices(ctx context.Context) ([]Device, error) {
 		c.learn(r, devices)
 	}
 	return slices.Clone(c.devices), errors.Join(errs...)
+}
+
+// meet takes devices that a source in use did not have before.
+func (c *Choice) meet(ctx context.Context, r rung) error {
+	devices, err := r.Devices(ctx)
+	for _, d := range devices {
+		if _, known := r.refs[d.Ref]; !known {
+			c.consider(d, r)
+		}
+	}
+	return err
 }
 
 // Sample samples every source in use. One that fails does not take the others along. Sources that were not there are tried again now
@@ -275,6 +280,9 @@ func (c *Choice) Sample(ctx context.Context, until uint64) (all Batch, err error
 	for _, r := range c.taken {
 		batch, err := r.Sample(ctx, until)
 		errs = append(errs, named(r, err))
+		if batch.Changed { // what is told of a new device comes with the news
+			errs = append(errs, named(r, c.meet(ctx, r)))
+		}
 		all.add(batch, r.refs)
 	}
 	for _, r := range c.beside {

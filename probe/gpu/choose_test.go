@@ -15,6 +15,7 @@ type fake struct {
 	devices []Device
 	fails   error
 	states  bool // it tells the state of every device
+	changed bool
 	closed  bool
 }
 
@@ -36,7 +37,10 @@ func (f *fake) Sample(_ context.Context, until uint64) (b Batch, err error) {
 			b.States = append(b.States, recording.GPUState{Ref: d.Ref, End: until})
 		}
 	}
-	b.Failures = []Failure{{Ref: f.devices[0].Ref, Why: "busy"}}
+	if len(f.devices) > 0 {
+		b.Failures = []Failure{{Ref: f.devices[0].Ref, Why: "busy"}}
+	}
+	b.Changed = f.changed
 	return b, f.fails
 }
 
@@ -226,5 +230,19 @@ func TestASourceThatComesLaterIsTaken(t *testing.T) {
 	}
 	if c.Sample(ctx, 200e9); tries != 3 {
 		t.Errorf("tried %d times; at the start, in vain, and when it was there", tries)
+	}
+}
+
+// An emulated device tells of all the time before it was made in the batch in which it appears.
+func TestTheFirstWindowsOfADeviceThatAppearsAreKept(t *testing.T) {
+	ctx := context.Background()
+	logs := &fake{name: "emulated"}
+	c, err := Choose(ctx, []Candidate{candidate(logs)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs.devices, logs.changed = []Device{device("GPU-a", 3, "")}, true
+	if b, err := c.Sample(ctx, 9); err != nil || !b.Changed || len(b.Windows) != 1 || b.Windows[0].Ref != 0 {
+		t.Errorf("batch %+v, %v", b, err)
 	}
 }

@@ -89,12 +89,16 @@ func money(r *analysis.Result) string {
 	}
 	lead := "Money, at " + amount(price, price) + " a GPU-hour: "
 	var all, active analysis.Ratio
+	grade := ""
 	for _, x := range r.Ladder {
 		switch x.Name {
 		case "allocated":
 			all = x.Cost
 		case "sm_active":
 			active = x.Cost
+			if g, ok := x.Grade.Get(); ok {
+				grade = " (grade " + string(g) + ")"
+			}
 		}
 	}
 	total, ok := all.Get()
@@ -108,7 +112,7 @@ func money(r *analysis.Result) string {
 	}
 	digits := max(2, digitsAfter(total))
 	parts := apportion([]float64{worked, total - worked}, total, style{func(float64) int { return digits }, decimal, "", 1})
-	return s + ", of which " + parts[0] + " bought SM activity and " + parts[1] + " time without it."
+	return s + ", of which " + parts[0] + " bought SM activity" + grade + " and " + parts[1] + " time without it."
 }
 
 // amount writes money with two decimals, and small sums with three digits.

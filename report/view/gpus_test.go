@@ -35,7 +35,7 @@ func TestTheLadderInHoursAndMoney(t *testing.T) {
 	if got, want := plainText(g.Hours), "GPU-minutes: allocated 30.0 · held 27.0 · SM active 9.0 · tensor unknown"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if got, want := g.Money, "Money, at 4.00 a GPU-hour: the allocated time cost 2.00, of which 0.60 bought SM activity and 1.40 time without it."; got != want {
+	if got, want := g.Money, "Money, at 4.00 a GPU-hour: the allocated time cost 2.00, of which 0.60 bought SM activity (grade A) and 1.40 time without it."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	row := g.Table.Rows[0]

@@ -82,12 +82,6 @@ class Core:
         self.complained: Dict[str, int] = {}
         self.untold: List[Tuple[int, str, str]] = []  # errors before there was a ring to note them in
 
-    @property
-    def depth(self) -> int:
-        """1 while the training thread is inside a next()."""
-        return 0 if self.inside is None else 1
-
-
 core = Core()
 
 

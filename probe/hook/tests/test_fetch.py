@@ -254,7 +254,7 @@ def test_loader_errors_pass_through(hook):
     ring = hook.read()
     assert [r.flags & layout.ERROR for r in ring.all("FETCH")] == [64, 64]
     assert ring.totals(0)["fetches"] == 0 and ring.totals(0)["wait"] == 18
-    assert hook.core.depth == 0 and not hook.core.off
+    assert hook.core.inside is None and not hook.core.off
 
 
 def test_interrupts_pass_through(hook):
@@ -263,7 +263,7 @@ def test_interrupts_pass_through(hook):
 
     with pytest.raises(KeyboardInterrupt):
         hook.iterator(interrupted)()
-    assert hook.core.depth == 0
+    assert hook.core.inside is None
 
 
 def test_the_hook_times_itself(hook):
@@ -293,7 +293,7 @@ def test_an_interrupt_inside_the_hook_passes_and_leaves_no_trace(hook, look):
     hook.core.clock = clock
     with pytest.raises(KeyboardInterrupt):
         observed()
-    assert hook.core.depth == 0 and not hook.core.off
+    assert hook.core.inside is None and not hook.core.off
     assert observed() == "batch"
     assert not hook.read().all("FETCH")[-1].flags & layout.NESTED
 
@@ -425,7 +425,7 @@ def test_a_signal_handler_may_raise_inside_the_hook(hook, look):
             observed()
     finally:
         signal.signal(signal.SIGUSR1, previous)
-    assert not hook.core.off and hook.core.depth == 0
+    assert not hook.core.off and hook.core.inside is None
     assert observed() == "batch"
 
 

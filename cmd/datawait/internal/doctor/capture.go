@@ -83,7 +83,7 @@ func (o Options) self() (string, error) {
 // own is what names a run of datawait: /dev/shm/datawait-<uid>/run-<pid>-<start>-<namespace>.
 var own = regexp.MustCompile(`datawait-\d+/run-[0-9-]+`)
 
-// interpreter is the path of a Python, which may lead through somebody's folders.
+// interpreters are paths of a Python, which may lead through somebody's folders.
 var interpreters = regexp.MustCompile(`(/[^\s"()]+)+/(python[0-9.]*)`)
 
 var uuid = regexp.MustCompile(`(GPU|MIG)-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`)

@@ -25,9 +25,7 @@ type condition struct {
 }
 
 // Verdicts returns the names that --fail-on accepts: one that no report can give would pass for ever.
-func Verdicts() []string {
-	return slices.DeleteFunc(verdict.IDs(), func(id string) bool { return slices.Contains(verdict.Reserved(), id) })
-}
+func Verdicts() []string { return verdict.Given() }
 
 // Parse reads a list such as "30%", "storage-latency,hook-not-loaded" or "epoch-start=5%".
 func Parse(list string) (Gate, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +53,7 @@ type Choice struct {
 // Parse reads a value of --gpu.
 func Parse(text string) (Choice, error) {
 	kind, address, given := strings.Cut(text, "=")
-	switch kind {
-	case Auto, Emulated, DCGM, DCGMEmbedded, NVML, Scrape, None:
-	default:
+	if !slices.Contains(Kinds(), kind) {
 		return Choice{}, fmt.Errorf("there is no GPU source %q", kind)
 	}
 	if given && kind != DCGM && kind != Scrape {
