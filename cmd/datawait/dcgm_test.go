@@ -13,6 +13,18 @@ import (
 	"github.com/datawait/datawait/probe/gpu/standin"
 )
 
+// engine is a socket at which somebody listens, as a host engine does.
+func engine(t *testing.T) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "engine")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return socket
+}
+
 // recordReport runs datawait (this test binary, see TestMain) under a scenario of the stand-in libraries, with
 // somebody listening where the host engine should, and returns the JSON report and what was said.
 func recordReport(t *testing.T, scenario, gpu string, script string) (report map[string]any, said string) {
@@ -24,12 +36,7 @@ func recordReport(t *testing.T, scenario, gpu string, script string) (report map
 func recordBy(t *testing.T, binary, scenario, gpu string, script string) (report map[string]any, said string) {
 	t.Helper()
 	dir := t.TempDir()
-	socket := filepath.Join(dir, "engine")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
+	socket := engine(t)
 	if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}

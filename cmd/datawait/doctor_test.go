@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,28 +14,25 @@ import (
 	"github.com/datawait/datawait/probe/gpu/standin"
 )
 
+// bareDir is the folder that bare made, "" before.
+var bareDir string
+
 // bare is a Python without any package, PyTorch neither, whose rehearsal begins at once.
 var bare = sync.OnceValue(func() string {
-	dir, err := os.MkdirTemp("", "datawait-bare-")
-	if err == nil {
-		err = exec.Command("python3", "-m", "venv", "--without-pip", dir).Run()
+	var err error
+	if bareDir, err = os.MkdirTemp("", "datawait-bare-"); err == nil {
+		err = exec.Command("python3", "-m", "venv", "--without-pip", bareDir).Run()
 	}
 	if err != nil {
 		panic(err)
 	}
-	return filepath.Join(dir, "bin", "python3")
+	return filepath.Join(bareDir, "bin", "python3")
 })
 
 // examine runs doctor under a scenario of the stand-in libraries, and returns what it found and what it shows.
 func examine(t *testing.T, scenario string, arguments ...string) doctor.Document {
 	t.Helper()
-	dir := t.TempDir()
-	socket := filepath.Join(dir, "engine")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
+	socket := engine(t)
 	for i := range arguments {
 		arguments[i] = strings.ReplaceAll(arguments[i], "ENGINE", socket)
 	}

@@ -11,10 +11,20 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/cli"
+	"github.com/datawait/datawait/probe/gpu/standin"
 )
 
+// tidy removes what tests of this package made for one another.
+type tidy struct{ *testing.M }
+
+func (t tidy) Run() int {
+	defer standin.Remove()
+	defer func() { os.RemoveAll(bareDir) }() // "" removes nothing
+	return t.M.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"datawait": func() {
+	testscript.Main(tidy{m}, map[string]func(){"datawait": func() {
 		os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}})
 }

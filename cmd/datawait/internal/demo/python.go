@@ -3,62 +3,45 @@ package demo
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"strings"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/interpreter"
 )
 
-// pythonKind is what the chosen Python can do.
+// pythonKind is what the runs use of the chosen Python.
 type pythonKind struct {
-	version string
-	torch   string // "" without PyTorch, or when it is not wanted
-	pillow  bool
+	interpreter.Python
 }
 
-const probe = `
-import importlib.util, platform
-find = importlib.util.find_spec
-version = lambda name: __import__("importlib.metadata").metadata.version(name) if find(name) else ""
-print(platform.python_version(), version("torch") or "-", "pillow" if find("PIL") else "-")
-`
-
-// inspect asks a Python what it has, without importing anything heavy.
-func inspect(ctx context.Context, python string, torch bool) (pythonKind, error) {
-	output, err := exec.CommandContext(ctx, python, "-c", probe).CombinedOutput()
-	if err != nil {
-		return pythonKind{}, fmt.Errorf("asking %s for its version: %w\n%s", python, err, output)
+// inspect asks a Python what it has. Without torch, PyTorch is not used where it has it.
+func inspect(ctx context.Context, path string, torch bool) (pythonKind, error) {
+	p, err := interpreter.Ask(ctx, path)
+	if !torch {
+		p.Torch = ""
 	}
-	words := strings.Fields(string(output))
-	if len(words) < 3 {
-		return pythonKind{}, fmt.Errorf("asking %s for its version: it answered %q", python, output)
-	}
-	kind := pythonKind{version: words[0], pillow: words[2] == "pillow"}
-	if torch && words[1] != "-" {
-		kind.torch = words[1]
-	}
-	return kind, nil
+	return pythonKind{p}, err
 }
 
 // String says which loader and decoder the runs use.
 func (k pythonKind) String() string {
 	loader, decoder := "the example's own loader (no PyTorch)", "PNG by the standard library"
-	if k.torch != "" {
-		loader = "DataLoader of PyTorch " + k.torch
+	if k.Torch != "" {
+		loader = "DataLoader of PyTorch " + k.Torch
 	}
-	if k.pillow {
+	if k.Pillow {
 		decoder = "JPEG by Pillow"
 	}
-	return fmt.Sprintf("Python %s, %s, %s, emulated A100", k.version, loader, decoder)
+	return fmt.Sprintf("Python %s, %s, %s, emulated A100", k.Version, loader, decoder)
 }
 
 func (k pythonKind) photoSuffix() string {
-	if k.pillow {
+	if k.Pillow {
 		return "jpg"
 	}
 	return "png"
 }
 
 func (k pythonKind) env() []string {
-	if k.torch == "" {
+	if k.Torch == "" {
 		return []string{"RETAIL_TORCH=off"}
 	}
 	return nil

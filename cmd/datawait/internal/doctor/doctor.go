@@ -83,7 +83,7 @@ func Examine(ctx context.Context, o Options) (Document, error) {
 	d := Document{Schema: Schema, Datawait: o.Version, Machine: host, Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	python := choosePython(ctx, o.Python)
 	o.Tell("rehearsing with " + python.String() + ": a job of some seconds under datawait record")
-	s, err := rehearse(ctx, o, python.path)
+	s, err := rehearse(ctx, o, python.Path)
 	if err != nil {
 		return d, fmt.Errorf("rehearsing: %w", err)
 	}

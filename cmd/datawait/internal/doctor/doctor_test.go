@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
+	"github.com/datawait/datawait/cmd/datawait/internal/interpreter"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -21,8 +22,13 @@ func find(t *testing.T, all []Finding, id string) Finding {
 	return Finding{}
 }
 
+// trainer is a Python with this PyTorch.
+func trainer(torch string) python {
+	return python{Python: interpreter.Python{Path: "/opt/python3", Version: "3.11.2", Torch: torch}}
+}
+
 func TestAHookThatIsKeptOutIsMissingWithItsReason(t *testing.T) {
-	p := python{path: "/opt/python3", version: "3.11.2", torch: "2.6.0"}
+	p := trainer("2.6.0")
 	s := seen{job: recording.JobNote{KeptOut: []recording.KeptOut{{Why: recording.KeptOutNoPath}, {Why: recording.KeptOutNoPath}}}}
 	f := find(t, lookAtJob(p, s), "hook")
 	if f.State != Missing || f.Grade != "" || strings.Count(f.Says, "launcher drops") != 1 || !strings.Contains(f.Raise, "PYTHONPATH") {
@@ -36,17 +42,17 @@ func TestAHookThatIsKeptOutIsMissingWithItsReason(t *testing.T) {
 
 func TestAHookThatSeesNoWorkerIsLimited(t *testing.T) {
 	s := seen{fetches: 30}
-	if f := find(t, lookAtJob(python{path: "p", torch: "2.6.0"}, s), "hook"); f.State != Limited {
+	if f := find(t, lookAtJob(trainer("2.6.0"), s), "hook"); f.State != Limited {
 		t.Errorf("%+v", f)
 	}
-	if f := find(t, lookAtJob(python{path: "p"}, s), "hook"); f.State != Good {
+	if f := find(t, lookAtJob(trainer(""), s), "hook"); f.State != Good {
 		t.Errorf("without PyTorch there is no worker to see: %+v", f)
 	}
 }
 
 func TestAQueueThatWasNotReadIsNeverGood(t *testing.T) {
 	for torch, want := range map[string]State{"": Missing, "2.6.0": Limited} {
-		if f := find(t, lookAtJob(python{path: "p", torch: torch}, seen{}), "run-queue"); f.State != want {
+		if f := find(t, lookAtJob(trainer(torch), seen{}), "run-queue"); f.State != want {
 			t.Errorf("PyTorch %q: %+v", torch, f)
 		}
 	}

@@ -9,21 +9,21 @@ import (
 
 // lookAtJob says what is seen of a training process and its workers.
 func lookAtJob(p python, s seen) []Finding {
-	if p.path == "" {
+	if p.Path == "" {
 		return []Finding{{ID: "python", Subject: Job, State: Missing, Says: p.why,
 			Raise: "install Python 3.8 or newer, or name one: datawait doctor --python /path/to/python3"}}
 	}
-	return []Finding{interpreter(p), hook(p, s), runQueue(p, s)}
+	return []Finding{trains(p), hook(p, s), runQueue(p, s)}
 }
 
-func interpreter(p python) Finding {
+func trains(p python) Finding {
 	f := Finding{ID: "python", Subject: Job, State: Good, Says: p.String()}
-	if p.torch == "" {
+	if p.Torch == "" {
 		f.State = Limited
 		f.Says += " has no PyTorch: only loaders inside datawait.watch() can be seen"
 		f.Raise = "name the interpreter that trains: datawait doctor --python /path/to/python3"
-	} else if p.cuda != "" {
-		f.Says += ", built for CUDA " + p.cuda
+	} else if p.CUDA != "" {
+		f.Says += ", built for CUDA " + p.CUDA
 	}
 	return f
 }
@@ -38,7 +38,7 @@ func hook(p python, s seen) Finding {
 		}
 	}
 	switch {
-	case s.fetches > 0 && (s.batches > 0 || p.torch == "") && len(errors) == 0:
+	case s.fetches > 0 && (s.batches > 0 || p.Torch == "") && len(errors) == 0:
 		f.Says = fmt.Sprintf("the hook attaches by itself: %d fetches were seen", s.fetches)
 		if s.batches > 0 {
 			f.Says += fmt.Sprintf(", and %d batches built by a worker", s.batches)
@@ -88,7 +88,7 @@ func runQueue(p python, s seen) Finding {
 		Says: "how long a worker waits for a core is told by /proc/thread-self/schedstat"}
 	switch {
 	case s.runQueue:
-	case p.torch == "":
+	case p.Torch == "":
 		f.State, f.Grade, f.Says = Missing, "", "how long a worker waits for a core was not tried: there was no worker"
 	default:
 		f.State, f.Grade = Limited, ""

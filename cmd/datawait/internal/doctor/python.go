@@ -2,31 +2,23 @@ package doctor
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"strings"
-	"time"
+	"errors"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/interpreter"
 )
 
-// python is an interpreter, and what it has.
+// python is the interpreter of the rehearsal.
 type python struct {
-	path    string // "" if there is none
-	version string
-	torch   string // its version, "" without
-	cuda    string // that PyTorch was built for, "" for none
-	why     string // why there is none
+	interpreter.Python
+	why string // why there is none
 }
 
 // String is the interpreter as a sentence has it.
 func (p python) String() string {
-	if p.path == "" {
+	if p.Path == "" {
 		return "no Python at all"
 	}
-	s := p.path + " (Python " + p.version
-	if p.torch != "" {
-		s += ", PyTorch " + p.torch
-	}
-	return s + ")"
+	return p.Python.String()
 }
 
 // candidates are looked for in this order where none is named.
@@ -38,45 +30,20 @@ func choosePython(ctx context.Context, named string) (chosen python) {
 	if named != "" {
 		paths = []string{named}
 	}
+	var errs []error
 	for _, path := range paths {
-		p := ask(ctx, path)
-		if p.path != "" && p.torch != "" {
-			return p
+		p, err := interpreter.Ask(ctx, path)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case p.Torch != "":
+			return python{Python: p}
+		case chosen.Path == "":
+			chosen.Python = p
 		}
-		if chosen.path == "" {
-			chosen = p
-		}
+	}
+	if chosen.Path == "" {
+		chosen.why = "no Python runs here: " + errors.Join(errs...).Error()
 	}
 	return chosen
-}
-
-// question imports nothing heavy: PyTorch's version is in its metadata, and in a file of its own.
-const question = `
-import importlib.util, platform
-spec = importlib.util.find_spec("torch")
-torch = cuda = "-"
-if spec and spec.submodule_search_locations:
-    names = {}
-    try:
-        exec(open(spec.submodule_search_locations[0] + "/version.py").read(), names)
-    except Exception:
-        pass
-    torch, cuda = names.get("__version__", "unknown"), names.get("cuda") or "-"
-print(platform.python_version(), torch, cuda)
-`
-
-func ask(ctx context.Context, path string) python {
-	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
-	defer stop()
-	found, err := exec.LookPath(path)
-	if err != nil {
-		return python{why: fmt.Sprintf("no Python runs here: %s: %v", path, err)}
-	}
-	output, err := exec.CommandContext(ctx, found, "-c", question).Output()
-	words := strings.Fields(string(output))
-	if err != nil || len(words) != 3 {
-		return python{why: fmt.Sprintf("%s does not say its version: %v", found, err)}
-	}
-	known := func(word string) string { return strings.Trim(word, "-") }
-	return python{path: found, version: words[0], torch: known(words[1]), cuda: known(words[2])}
 }
