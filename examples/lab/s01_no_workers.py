@@ -1,7 +1,7 @@
 """S01: no workers, storage latency.
 
-W = 0, every sample sleeps 5 ms: L = 8 × 5 = 40 ms, C = 20 ms. step = L + C = 60 ms, wait share 40/60 = 0.67.
-Right: too-few-workers; first fix 2 to 4 workers (step max(20, 40/W)). Wrong first: pin_memory, persistent_workers.
+W = 0, every sample sleeps 5 ms: L = 8 × 5 = 40 ms, C = 20 ms. step = L + C = 60 ms, wait share 40/60 = 0.67. Right:
+too-few-workers; first fix 2 to 4 workers (step max(20, 40/W)). Wrong first: pin_memory, persistent_workers.
 """
 
 import lab

@@ -17,7 +17,7 @@ def slow_collate(chunks, samples):
 
 
 if __name__ == "__main__":
-    chosen = lab.options(__doc__, workers=2).parse_args()
-    collate = functools.partial(slow_collate, lab.chunks_for(0.040))
+    chosen = lab.options(__doc__, workers=2, repairs=("vectorize-collate",)).parse_args()
+    collate = functools.partial(slow_collate, lab.chunks_for(0.004 if chosen.repair else 0.040))
     samples = lab.Samples(length=100000, sleep=0.0005)
     lab.Training(chosen, compute=0.012).run(lab.loader(samples, chosen.workers, collate_fn=collate))

@@ -1,0 +1,67 @@
+"""F29: tar shards on a slow disk.
+
+Samples of 64 KiB lie in tar shards that workers read in order, as WebDataset does; all of them together get 16 MB/s
+from one disk (a lock held for the time). 8 × 4.1 ms = 33 ms a batch for any W, C = 12 ms, W = 4: step 33, share 0.63.
+Right: storage-bandwidth; first fix a faster disk or a local copy. Wrong first: more workers, prefetch_factor, shards
+(they are shards).
+"""
+
+import io
+import multiprocessing
+import os
+import tarfile
+import time
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+import lab
+
+SHARDS, EACH, SIZE = 8, 64, 64 * 1024
+RATE = 16e6
+
+
+def write(folder):
+    paths = []
+    for shard in range(SHARDS):
+        paths.append(os.path.join(folder, "%06d.tar" % shard))
+        with tarfile.open(paths[-1], "w") as tar:
+            for n in range(EACH):
+                member = tarfile.TarInfo("%06d.bin" % n)
+                member.size = SIZE
+                tar.addfile(member, io.BytesIO(os.urandom(SIZE)))
+    return paths
+
+
+class Disk(io.FileIO):
+    """A file on a disk that serves one reader at a time."""
+
+    lock = None
+
+    def readinto(self, buffer):
+        n = super().readinto(buffer)
+        if self.lock is not None:
+            with self.lock:
+                time.sleep(n / RATE)
+        return n
+
+
+class Shards(IterableDataset):
+    def __init__(self, paths):
+        self.paths = paths
+
+    def __iter__(self):
+        worker = get_worker_info()
+        mine = self.paths[worker.id :: worker.num_workers]
+        while True:
+            for path in mine:
+                with tarfile.open(fileobj=io.BufferedReader(Disk(path), SIZE), mode="r|") as tar:
+                    for member in tar:
+                        content = tar.extractfile(member).read()
+                        yield torch.frombuffer(bytearray(content[:64]), dtype=torch.uint8).float()[:16]
+
+
+if __name__ == "__main__":
+    chosen = lab.options(__doc__, workers=4, repairs=("nvme-cache", "parallel-filesystem")).parse_args()
+    Disk.lock = None if chosen.repair else multiprocessing.Lock()
+    lab.Training(chosen, compute=0.012).run(lab.loader(Shards(write(lab.folder(chosen))), chosen.workers))
