@@ -1,0 +1,248 @@
+package replay
+
+import "math"
+
+// crew is workers that hold each other up, at one moment.
+type crew struct {
+	setup   *Setup
+	tape    Tape
+	now     float64
+	load    float64 // cores that the training process keeps busy just now
+	locked  float64 // until then something exclusive is in use
+	workers []worker
+	queues  []int     // P batches a worker, oldest first: what it was asked for and has not begun
+	arrives []float64 // by slot; +Inf until built
+	burning int       // workers on the CPU
+	queued  float64   // Σ over builds: runnable but without a core
+	asked   int       // batches
+	order   []float64 // arrivals of an unordered worker's batches, P a worker, oldest first
+}
+
+// worker is what one of them does.
+type worker struct {
+	batch  int     // −1 = nothing
+	until  float64 // off the CPU
+	left   float64 // CPU seconds; above 0 and now ≥ until: on the CPU
+	on     bool    // the CPU
+	begun  int     // first of its queue that was not begun
+	length int     // of its queue
+	fed    float64
+	ready  int // built and not delivered, where order does not matter
+}
+
+// crowd plays them event by event.
+func (p *Player) crowd(s *Setup, t Tape, settle, batches int) Outcome {
+	k := &p.crew
+	k.reset(s, t)
+	for range s.Workers * s.Prefetch {
+		k.ask(k.asked % s.Workers)
+	}
+	c := p.consumer(s)
+	start, load := 0.0, s.load()
+	for b := range settle + batches {
+		if b == settle {
+			start, k.queued = c.begin(), 0
+		}
+		k.load = load
+		k.advance(c.now)
+		k.load = 0
+		who, arrives := k.await(b)
+		taken := c.step(arrives, t[b%len(t)].Outside)
+		k.advance(taken)
+		k.deliver(b, who)
+	}
+	out := c.outcome(start, batches)
+	if s.JobCores > 0 { // the training process's own part of the cores is taken in any case
+		out.Seconds = max(out.Seconds, (s.CPU*max(s.Threads, 1)+s.Main)/s.JobCores)
+	}
+	out.Queued = k.queued / float64(batches)
+	return out
+}
+
+func (k *crew) reset(s *Setup, t Tape) {
+	k.setup, k.tape, k.now, k.load, k.locked, k.burning, k.queued, k.asked = s, t, 0, 0, 0, 0, 0, 0
+	depth := s.Workers * s.Prefetch
+	if cap(k.workers) < s.Workers {
+		k.workers = make([]worker, s.Workers)
+	}
+	if cap(k.queues) < depth {
+		k.queues = make([]int, depth)
+	}
+	k.workers, k.queues = k.workers[:s.Workers], k.queues[:depth]
+	for i := range k.workers {
+		k.workers[i] = worker{batch: -1}
+	}
+	k.arrives, k.order = grown(k.arrives, depth), grown(k.order, depth)
+	for i := range k.arrives {
+		k.arrives[i] = math.Inf(1)
+	}
+}
+
+// ask sends a worker the next index.
+func (k *crew) ask(i int) {
+	w := &k.workers[i]
+	p := k.setup.Prefetch
+	k.queues[i*p+(w.begun+w.length)%p] = k.asked
+	w.length++
+	k.asked++
+	if w.batch < 0 {
+		k.begin(i)
+	}
+}
+
+// begin has an idle worker begin the oldest batch it was asked for.
+func (k *crew) begin(i int) {
+	w, s := &k.workers[i], k.setup
+	if w.length == 0 {
+		return
+	}
+	w.batch = k.queues[i*s.Prefetch+w.begun]
+	w.begun = (w.begun + 1) % s.Prefetch
+	w.length--
+	x := &k.tape[w.batch%len(k.tape)]
+	free := k.now
+	if held := s.Exclusive * float64(x.Wait); held > 0 {
+		free = max(free, k.locked)
+		k.locked = free + held
+	}
+	w.until, w.left, w.on = free+s.Wait*float64(x.Wait), s.CPU*float64(x.CPU), false
+	if w.until <= k.now {
+		k.burn(i)
+	}
+}
+
+// burn puts a worker on the CPU, if it has something to compute there.
+func (k *crew) burn(i int) {
+	w := &k.workers[i]
+	if w.left > 0 {
+		w.on = true
+		k.burning++
+		return
+	}
+	k.finish(i)
+}
+
+// finish ends a build and begins the next one.
+func (k *crew) finish(i int) {
+	w, s := &k.workers[i], k.setup
+	if w.on {
+		w.on = false
+		k.burning--
+	}
+	arrives := max(k.now, w.fed) + s.Feed
+	w.fed = arrives
+	if s.OutOfOrder {
+		k.order[i*s.Prefetch+w.ready] = arrives
+		w.ready++
+	} else {
+		k.arrives[w.batch%len(k.arrives)] = arrives
+	}
+	w.batch = -1
+	k.begin(i)
+}
+
+// share is how much of a CPU second a build gets in a second. The training process keeps what it needs, up to half of the cores: it
+// may spin for its device as well as compute, so it is not held up.
+func (k *crew) share() float64 {
+	if k.burning == 0 {
+		return 1
+	}
+	s := k.setup
+	want := float64(k.burning) * max(s.Threads, 1)
+	rate := 1.0
+	if s.WorkerCores > 0 {
+		rate = min(rate, s.WorkerCores/want)
+	}
+	if s.JobCores > 0 {
+		rate = min(rate, max(s.JobCores-k.load, s.JobCores/2)/want)
+	}
+	return rate
+}
+
+// upcoming is the time of the next event up to a limit.
+func (k *crew) upcoming(rate, limit float64) float64 {
+	for i := range k.workers {
+		w := &k.workers[i]
+		switch {
+		case w.batch < 0:
+		case w.on:
+			limit = min(limit, k.now+w.left/rate)
+		default:
+			limit = min(limit, w.until)
+		}
+	}
+	return limit
+}
+
+// advance goes on to a time.
+func (k *crew) advance(to float64) {
+	for k.now < to {
+		k.event(to)
+	}
+}
+
+// event goes on to the next event, at most to the limit.
+func (k *crew) event(limit float64) {
+	rate := k.share()
+	at, before := k.upcoming(rate, limit), k.now
+	k.queued += float64(k.burning) * (at - before) * (1 - rate)
+	k.now = at
+	for i := range k.workers {
+		w := &k.workers[i]
+		switch {
+		case w.batch < 0:
+		case w.on:
+			ends := before + w.left/rate
+			if w.left -= rate * (at - before); ends <= at || w.left <= rounding {
+				k.finish(i)
+			}
+		case w.until <= at:
+			k.burn(i)
+		}
+	}
+}
+
+// rounding is CPU seconds that are none.
+const rounding = 1e-12
+
+// await goes on until the batch that is delivered next was built, and returns whose it is and when it arrives.
+func (k *crew) await(b int) (who int, arrives float64) {
+	if !k.setup.OutOfOrder {
+		slot := b % len(k.arrives)
+		for math.IsInf(k.arrives[slot], 1) {
+			k.event(math.Inf(1))
+		}
+		return b % k.setup.Workers, k.arrives[slot]
+	}
+	for {
+		who, arrives = k.earliest()
+		if arrives <= k.now {
+			return who, arrives
+		}
+		k.event(arrives)
+	}
+}
+
+// earliest returns the first arrival of all.
+func (k *crew) earliest() (who int, arrives float64) {
+	arrives = math.Inf(1)
+	for i := range k.workers {
+		if k.workers[i].ready > 0 && k.order[i*k.setup.Prefetch] < arrives {
+			who, arrives = i, k.order[i*k.setup.Prefetch]
+		}
+	}
+	return who, arrives
+}
+
+// deliver takes a batch over and asks its worker for another.
+func (k *crew) deliver(b, who int) {
+	if k.setup.OutOfOrder {
+		w := &k.workers[who]
+		queue := k.order[who*k.setup.Prefetch:][:w.ready]
+		copy(queue, queue[1:])
+		w.ready--
+	} else {
+		k.arrives[b%len(k.arrives)] = math.Inf(1)
+	}
+	k.ask(who)
+}

@@ -1,0 +1,68 @@
+package replay
+
+// Setup is one configuration of a loader and of the training loop that it feeds. Times are seconds per batch, as means: a [Tape]
+// says how single batches differ. The zero Setup is a loop that does nothing.
+type Setup struct {
+	Workers    int  // 0 = the training thread builds
+	Prefetch   int  // batches a worker is asked for ahead; below 1 counts as 1
+	OutOfOrder bool // in_order=False
+
+	Wait      float64 // off the CPU in a build, with nobody in its way
+	Exclusive float64 // part of Wait, at its beginning: on something that serves one build at a time
+	CPU       float64 // of the building thread
+	Threads   float64 // that a build keeps busy while it is on the CPU; below 1 counts as 1
+	Feed      float64 // between the end of a build and the batch's arrival, beside the worker's next build
+
+	Take    float64 // of the training thread, to take over a batch that is there
+	Outside float64 // of the training thread, from one next() to the following one
+	Main    float64 // CPU seconds of the training process meanwhile
+
+	// Ahead is how many batches the device may be behind the training thread: 0 where the thread waits for the device before it
+	// asks for a batch, so that Outside is the device's time too. Else Device is the device's time for a batch.
+	Ahead  int
+	Device float64
+
+	WorkerCores float64 // cores the workers get together; 0 = no limit
+	JobCores    float64 // cores that workers and training process get together; 0 = no limit
+}
+
+// Outcome is what a batch took, in seconds, on average.
+type Outcome struct {
+	Seconds float64 // from one batch to the next
+	Wait    float64 // of the training thread inside next()
+	Starved float64 // of the device: nothing to run
+	Queued  float64 // a build, runnable but without a core
+}
+
+// crowded says whether builds may hold each other up: more of them than cores, or something that serves one at a time.
+func (s *Setup) crowded() bool {
+	if s.Workers == 0 {
+		return false
+	}
+	want := float64(s.Workers) * max(s.Threads, 1)
+	short := s.WorkerCores > 0 && want > s.WorkerCores || s.JobCores > 0 && want+s.load() > s.JobCores
+	return short && s.CPU > 0 || s.Exclusive > 0 && s.Workers > 1
+}
+
+// sane says whether it is a configuration at all.
+func (s *Setup) sane() bool {
+	for _, v := range [...]float64{s.Wait, s.Exclusive, s.CPU, s.Threads, s.Feed, s.Take, s.Outside, s.Main, s.Device, s.WorkerCores, s.JobCores} {
+		if !(v >= 0 && v <= longest) {
+			return false
+		}
+	}
+	return s.Workers >= 0 && s.Prefetch >= 0 && s.Ahead >= 0 && max(s.Workers, s.Prefetch, s.Ahead) <= most
+}
+
+const (
+	longest = 1e12    // seconds that no part of a batch takes
+	most    = 1 << 16 // workers, batches of one worker
+)
+
+// load is how many cores the training process keeps busy between two calls of next().
+func (s *Setup) load() float64 {
+	if s.Outside <= 0 {
+		return 0
+	}
+	return min(1, s.Main/s.Outside)
+}
