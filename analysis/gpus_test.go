@@ -492,3 +492,30 @@ func TestAPipeAboveOneIsNotBelieved(t *testing.T) {
 		}
 	}
 }
+
+// A source whose counters all read 0, that of the engine too, contradicts nothing by itself: the driver is the second witness.
+func TestCountersThatAllReadNothingAreHeldAgainstTheDriver(t *testing.T) {
+	for resident, untrusted := range map[float32]float64{1: 1, 0: 0} {
+		x := newTape(t)
+		x.observe(10_000)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a", Source: "nvml-gpm", Grade: "A"})
+		for i := range 100 {
+			w := blankWindow(0, float64(100*i), float64(100*i+100))
+			w.SM, w.Tensor = 0, 0
+			x.write(agent, w.Encode())
+			x.write(agent, recording.GPUPipes{Begin: w.Begin, End: w.End, Engine: 0, Occupancy: nan, FP32: nan, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan}.Encode())
+		}
+		for i := range 10 {
+			s := stateOf(0, float64(1000*i), float64(1000*i+1000))
+			s.Resident = resident
+			x.write(agent, s.Encode())
+		}
+		g := x.run().GPUs[0]
+		is(t, "the untrusted share", g.Untrusted, untrusted)
+		if sm := rung(t, g.Ladder, rungSM).Ratio; untrusted == 1 {
+			unknown(t, "SM activity", sm, "contradict")
+		} else {
+			is(t, "SM activity", sm, 0)
+		}
+	}
+}

@@ -76,8 +76,9 @@ func (g *GPU) Load(room *Room) (all Reading, err error) {
 		g.Windows[i].check()
 	}
 	g.Windows = disjoint(g.Windows, &all.Bad)
-	stopped(g.Windows)
 	g.borrow()
+	stopped(g.Windows)
+	halted(g.Windows)
 	return all, nil
 }
 
@@ -146,7 +147,7 @@ func (t *taker) pipes(v recording.GPUPipes) {
 	w := &t.Windows[len(t.Windows)-1]
 	w.FP32, w.PCIeIn = v.FP32, within(v.PCIeIn, mostRate)
 	if w.Resident != w.Resident {
-		w.Resident = v.Engine
+		w.Resident, w.engine = v.Engine, v.Engine == v.Engine
 	}
 	if v.Occupancy > rounding || v.Engine > rounding {
 		w.Untrusted, w.impossible = true, true
@@ -178,12 +179,14 @@ func (t *taker) util(v recording.GPUState) {
 		Power: within(v.Power, mostWatts), Clock: within(v.SMClock, mostHertz), Memory: within(v.MemoryUsed, mostBytes)})
 }
 
-// borrow takes from the driver how long kernels were there, for windows whose source does not tell. Its windows are longer.
+// borrow takes from the driver how long kernels were there, for windows whose source does not tell. Its windows are longer. Where counters
+// show nothing at all, of the engine neither, the driver is the second witness: if kernels were there all the time they have stopped.
 func (g *GPU) borrow() {
 	row := 0
 	for i := range g.Windows {
 		w := &g.Windows[i]
-		if w.Resident == w.Resident || w.Untrusted || g.Note.Parent != "" {
+		nothing := w.engine && w.Resident < nothingActive && w.SM < nothingActive
+		if w.Resident == w.Resident && !nothing || w.impossible || g.Note.Parent != "" {
 			continue
 		}
 		middle := w.Begin + (w.End-w.Begin)/2
@@ -192,7 +195,7 @@ func (g *GPU) borrow() {
 			if end < middle {
 				continue
 			}
-			if begin <= middle {
+			if begin <= middle && (!nothing || v >= busyAllTime) {
 				w.Resident = v
 			}
 			break

@@ -100,6 +100,7 @@ type Window struct {
 	Emulated, Untrusted, Known, Holds bool    // Known: it is known whether a process Holds the device
 
 	impossible bool // for itself
+	engine     bool // Resident is the graphics engine's counter, of the same source as SM
 }
 
 // Rank is one training process.

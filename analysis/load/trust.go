@@ -57,8 +57,10 @@ const utilReach = 1_000_000_000
 //
 //	SM        |  0.9 |  0.9 |   0  |   0  |          GPU-util 0.92 in the third: the pause is an eighth of its reach
 //	SM        |   0  |   0  |   0  |   0  |          GPU-util 1 throughout: the counters have stopped
+//
+// That shows after a few windows, and holds for all of them that lie in the reach: those before it showed are as wrong.
 func stopped(windows []Window) {
-	first, zero := 0, int64(0)
+	first, judged, zero := 0, 0, int64(0)
 	for i := range windows {
 		w := &windows[i]
 		if w.SM < nothingActive {
@@ -69,11 +71,63 @@ func stopped(windows []Window) {
 				zero -= windows[first].End - windows[first].Begin
 			}
 		}
-		if !(w.SM < nothingActive && w.Resident >= busyAllTime) || w.impossible {
+		if !w.hollow() {
 			continue
 		}
 		reach := min(zero, utilReach)
 		room := int64((1-w.Resident)*utilReach) + min(w.End-w.Begin, utilReach/4)
-		w.Untrusted = reach > room
+		if w.Untrusted = reach > room; !w.Untrusted {
+			continue
+		}
+		for judged = max(judged, first); judged < i; judged++ {
+			if before := &windows[judged]; before.hollow() {
+				before.Untrusted = true
+			}
+		}
 	}
+}
+
+// halted finds longer times in which no SM was active and kernels were there for a part: what no SM did must fit into what GPU-util
+// leaves of those seconds, give or take its lag at both ends.
+//
+//	SM        |   0  |   0  |   0  |   0  |   0  |   GPU-util 0.8 throughout: the counters have stopped
+func halted(windows []Window) {
+	const span = 5e9
+	first, judged, zero, left := 0, 0, int64(0), int64(0)
+	for i := range windows {
+		w := &windows[i]
+		zero, left = zero+w.zero(), left+w.left()
+		for ; windows[first].End <= w.End-span; first++ {
+			zero, left = zero-windows[first].zero(), left-windows[first].left()
+		}
+		if w.zero() == 0 || zero <= left+2*utilReach {
+			continue
+		}
+		for judged = max(judged, first); judged <= i; judged++ {
+			if before := &windows[judged]; before.zero() > 0 {
+				before.Untrusted = true
+			}
+		}
+	}
+}
+
+// zero is how long no SM was active, in ns.
+func (w *Window) zero() int64 {
+	if w.SM < nothingActive {
+		return w.End - w.Begin
+	}
+	return 0
+}
+
+// left is how long no kernel may have been there, in ns: all the time where that is not known.
+func (w *Window) left() int64 {
+	if w.Resident != w.Resident {
+		return w.End - w.Begin
+	}
+	return int64(float64(1-w.Resident) * float64(w.End-w.Begin))
+}
+
+// hollow reports a window in which kernels were there and no SM was active, that is possible for itself.
+func (w *Window) hollow() bool {
+	return w.SM < nothingActive && w.Resident >= busyAllTime && !w.impossible
 }

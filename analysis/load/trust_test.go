@@ -26,13 +26,16 @@ func TestGPUUtilThatLagsIsNoContradiction(t *testing.T) {
 		sm    func(i int) bool // whether the counter shows it
 		wrong bool
 	}{
-		"a pause of five seconds": {busy: func(i int) bool { return i < 100 || i >= 150 }},
-		"a second in two":         {busy: func(i int) bool { return i%20 < 10 }},
-		"a tenth of each second":  {busy: func(i int) bool { return i%10 != 3 }},
-		"the end of work":         {busy: func(i int) bool { return i < 100 }},
-		"stopped for ever":        {busy: func(int) bool { return true }, sm: func(i int) bool { return i < 100 }, wrong: true},
-		"never counted":           {busy: func(int) bool { return true }, sm: func(int) bool { return false }, wrong: true},
-		"counted half the time":   {busy: func(int) bool { return true }, sm: func(i int) bool { return i%2 == 0 }, wrong: true},
+		"a pause of five seconds":               {busy: func(i int) bool { return i < 100 || i >= 150 }},
+		"a second in two":                       {busy: func(i int) bool { return i%20 < 10 }},
+		"a tenth of each second":                {busy: func(i int) bool { return i%10 != 3 }},
+		"the end of work":                       {busy: func(i int) bool { return i < 100 }},
+		"stopped for ever":                      {busy: func(int) bool { return true }, sm: func(i int) bool { return i < 100 }, wrong: true},
+		"never counted":                         {busy: func(int) bool { return true }, sm: func(int) bool { return false }, wrong: true},
+		"four tenths of a second":               {busy: func(i int) bool { return i%10 < 4 }},
+		"two seconds in five":                   {busy: func(i int) bool { return i%50 < 20 }},
+		"stopped, and at work for eight tenths": {busy: func(i int) bool { return i%10 < 8 }, sm: func(int) bool { return false }, wrong: true},
+		"counted half the time":                 {busy: func(int) bool { return true }, sm: func(i int) bool { return i%2 == 0 }, wrong: true},
 	} {
 		if c.sm == nil {
 			c.sm = c.busy
@@ -57,13 +60,14 @@ func TestGPUUtilThatLagsIsNoContradiction(t *testing.T) {
 				windows = append(windows, w)
 			}
 			stopped(windows)
+			halted(windows)
 			untrusted := 0
 			for _, w := range windows {
 				if w.Untrusted {
 					untrusted++
 				}
 			}
-			if c.wrong && untrusted < zeros*8/10 || !c.wrong && untrusted > 0 {
+			if c.wrong && untrusted < zeros || !c.wrong && untrusted > 0 {
 				t.Errorf("%s: %d of %d windows without activity are untrusted", name, untrusted, zeros)
 			}
 		}
