@@ -130,16 +130,15 @@ func (s *server) sample(ctx context.Context, until, late uint64, problem error) 
 		problem = errors.Join(problem, err)
 		s.devices = devices
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err := s.announce(batch.Failures); err != nil {
-		return err
+	if ctx.Err() == nil { // else it was cut short, and the sample that follows speaks of how the source is
+		if err := s.announce(batch.Failures); err != nil {
+			return err
+		}
 	}
 	if err := s.out.Append(encode(batch)...); err != nil {
 		return err
 	}
-	if err := s.tellHolders(batch.Holders); err != nil {
+	if err := s.tellHolders(batch.Holders); err != nil || ctx.Err() != nil {
 		return err
 	}
 	return s.health(batch, problem, late)

@@ -55,12 +55,19 @@ func serve(t *testing.T, s *script, takes uint64) (*recording.Memory, recording.
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := piped(t, &pipe)
+	return m, m.Streams()[0]
+}
+
+// piped reads what a child wrote.
+func piped(t *testing.T, pipe io.Reader) *recording.Memory {
+	t.Helper()
 	m := recording.NewMemory(recording.Manifest{})
-	frames, forward := recording.NewPipeReader(&pipe), recording.NewPipeForward(m)
+	frames, forward := recording.NewPipeReader(pipe), recording.NewPipeForward(m)
 	for {
 		f, err := frames.Next()
 		if errors.Is(err, io.EOF) {
-			return m, m.Streams()[0]
+			return m
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -128,6 +135,28 @@ func TestServeReportsDataAndHealthApart(t *testing.T) {
 	}
 	same(t, sources, "gpu/script|", "gpu/script|lost connection", "gpu/script|")
 	same(t, gpus, "GPU-a|", "GPU-a|no data", "GPU-b|", "GPU-a|")
+}
+
+// A source gives each window once: what it gave while the agent ended is not fetched again.
+func TestWhatASampleBringsWhileTheAgentEndsIsKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &script{devices: []gpu.Device{{Identity: gpu.Whole("GPU-a")}}, plays: []func() (gpu.Batch, error){
+		func() (gpu.Batch, error) {
+			cancel()
+			return gpu.Batch{Windows: []recording.GPU{window(0, 0.5)}}, ctx.Err()
+		},
+		func() (gpu.Batch, error) { return gpu.Batch{Windows: []recording.GPU{window(0, 0.6)}}, nil },
+	}}
+	var pipe bytes.Buffer
+	if err := Serve(ctx, &pipe, s, ServeOptions{Declaration: recording.Declaration{Producer: recording.ProducerAgent, PID: 5},
+		Wait: func(context.Context, uint64) {}}); err != nil {
+		t.Fatal(err)
+	}
+	m := piped(t, &pipe)
+	windows, health := recordsOf(t, m)
+	if len(windows) != 2 || len(health) != 1 || health[0].Flags != recording.SourceSuccess {
+		t.Errorf("windows %+v, health %+v", windows, health)
+	}
 }
 
 func TestServeTellsWhoHoldsADeviceThatHasAName(t *testing.T) {
