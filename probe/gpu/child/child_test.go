@@ -125,7 +125,7 @@ func TestAChildDeliversAndEndsGently(t *testing.T) {
 	if err := c.Poll(m); err != nil {
 		t.Fatal(err)
 	}
-	if s := c.State(); s.PID != 0 || s.Why != "it ended by itself" {
+	if s := c.State(); s.PID != 0 || s.Why != "the process that reads them ended by itself" {
 		t.Errorf("state %+v", s)
 	}
 	if deaths, _ := supervision(t, m); len(deaths) != 0 || !c.Damage().Clean() {
@@ -135,10 +135,10 @@ func TestAChildDeliversAndEndsGently(t *testing.T) {
 
 func TestADeathIsAHealthRecord(t *testing.T) {
 	for mode, want := range map[string]string{
-		"crash":   "exit status 127: symbol lookup error: undefined symbol: dcgmRunDiagnostic",
+		"crash":   "the process that reads them ended: exit status 127: symbol lookup error: undefined symbol: dcgmRunDiagnostic",
 		"refused": "nobody listens",
-		"garbage": `killed: reading pipe: it starts with "Warning:": not a segment`,
-		"silent":  "killed: it had fallen silent",
+		"garbage": `the process that reads them was killed: reading pipe: it starts with "Warning:": not a segment`,
+		"silent":  "the process that reads them had fallen silent, and was killed",
 	} {
 		silence := patient
 		if mode == "silent" {
@@ -166,7 +166,7 @@ func TestAKilledChildComesBack(t *testing.T) {
 	before := windows()
 	pollUntil(t, c, m, "new data", func() bool { return windows() > before })
 	_, why := supervision(t, m)
-	same(t, why, "signal: killed", "")
+	same(t, why, "the process that reads them ended: signal: killed", "")
 	if n := len(m.Streams()); n != 3 { // two children and the supervision
 		t.Errorf("%d streams", n)
 	}
@@ -177,7 +177,7 @@ func TestAChildThatCannotBeStarted(t *testing.T) {
 	defer c.Stop()
 	m := recording.NewMemory(recording.Manifest{})
 	pollUntil(t, c, m, "the report", func() bool { return len(m.Streams()) > 0 })
-	if why := m.Streams()[0].Notes.DeviceNames[0].Why; !strings.HasPrefix(why, "cannot be started: ") {
+	if why := m.Streams()[0].Notes.DeviceNames[0].Why; !strings.HasPrefix(why, "the process that reads them cannot be started: ") {
 		t.Errorf("why %q", why)
 	}
 }
@@ -209,6 +209,24 @@ func TestStopKillsAChildThatDoesNotEnd(t *testing.T) {
 	c.Stop()
 	if s := c.State(); s.PID != 0 {
 		t.Errorf("state %+v", s)
+	}
+}
+
+// A driver that hangs while it is asked for the first time: the run may be over before it is taken for dead.
+func TestAChildThatHadSaidNothingByTheEndIsTold(t *testing.T) {
+	c := Start(context.Background(), Config{Command: command("stubborn"), Silence: time.Minute, Grace: 50 * time.Millisecond,
+		Declaration: recording.Declaration{Producer: recording.ProducerAgent, PID: os.Getpid()}})
+	for c.State().PID == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Stop()
+	m := recording.NewMemory(recording.Manifest{})
+	if err := c.Poll(m); err != nil {
+		t.Fatal(err)
+	}
+	deaths, why := supervision(t, m)
+	if len(deaths) != 1 || len(why) != 1 || !strings.HasPrefix(why[0], "the run ended before any source of GPU counters had answered") {
+		t.Errorf("deaths %+v, why %q", deaths, why)
 	}
 }
 

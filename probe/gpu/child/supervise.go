@@ -28,10 +28,14 @@ func (c *Child) supervise(ctx context.Context) {
 		begin := c.config.Now()
 		frames, why := c.runOnce(ctx)
 		c.setState(func(s *State) { s.PID, s.Why = 0, why })
+		end := c.config.Now()
 		if ctx.Err() != nil {
+			if frames == 0 { // it ended because it was told to, and until then it was waiting for somebody
+				why = fmt.Sprintf("the run ended before any source of GPU counters had answered, %.1f s after they were asked", float64(end-begin)/1e9)
+				c.send(ctx, event{death: &death{begin, end, 0, why}})
+			}
 			return
 		}
-		end := c.config.Now()
 		c.send(ctx, event{death: &death{begin, end, frames, why}})
 		if end-begin >= uint64(c.config.MaxBackoff) {
 			pause = c.config.Backoff
@@ -67,7 +71,7 @@ func (c *Child) runOnce(ctx context.Context) (frames uint32, why string) {
 	err = cmd.Start()
 	output.Close()
 	if err != nil {
-		return 0, fmt.Sprintf("cannot be started: %v", err)
+		return 0, fmt.Sprintf("%s cannot be started: %v", reader, err)
 	}
 	c.setState(func(s *State) { s.PID = cmd.Process.Pid })
 	c.send(ctx, event{})
@@ -118,19 +122,24 @@ func (c *Child) read(ctx context.Context, cmd *exec.Cmd, stdout io.Reader) (fram
 	}
 }
 
+// reader is what a child is to people, who read why counters are missing.
+const reader = "the process that reads them"
+
 // explain says in one line why a child ended.
 func explain(pipe error, silent bool, exit error, lastWords string) string {
-	why := "it ended by itself"
+	why := reader + " ended by itself"
 	if exit != nil {
-		why = exit.Error()
+		why = reader + " ended: " + exit.Error()
 	}
+	garbled := pipe != nil && !errors.Is(pipe, io.EOF)
 	switch {
 	case silent:
-		why = "killed: it had fallen silent"
-	case pipe != nil && !errors.Is(pipe, io.EOF):
-		why = "killed: " + pipe.Error()
+		why = reader + " had fallen silent, and was killed"
+	case garbled:
+		why = reader + " was killed: " + pipe.Error()
 	}
-	if said, ok := strings.CutPrefix(lastWords, "error: "); ok && strings.HasPrefix(why, "exit status ") {
+	var status *exec.ExitError
+	if said, ok := strings.CutPrefix(lastWords, "error: "); ok && !silent && !garbled && errors.As(exit, &status) && status.Exited() {
 		return said // it knew what was wrong, and ended for it
 	}
 	if lastWords != "" {
