@@ -89,6 +89,7 @@ func TestDoctorNamesWhatLimitsSMActivity(t *testing.T) {
 		{"no driver", "no-driver\n", "nvml", doctor.Missing, "", "driver is not loaded", "modprobe nvidia"},
 		{"no libraries", "", "nvml", doctor.Missing, "", "libnvidia-ml.so.1 is not here", "--gpus all"},
 		{"nobody listens", a100, "dcgm=/nowhere", doctor.Limited, "C", "no host engine at /nowhere", "systemctl start nvidia-dcgm"},
+		{"a driver that hangs", a100 + "hang call=nvmlInit_v2\n", "nvml", doctor.Missing, "", "before any source of GPU counters had answered", "nvidia-smi"},
 		{"the emulated device", "", "emulated", doctor.Good, "A", "(emulated)", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

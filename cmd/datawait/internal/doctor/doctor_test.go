@@ -114,3 +114,43 @@ func TestNoLineIsWiderThanAsked(t *testing.T) {
 		t.Error("colour was not asked for")
 	}
 }
+
+// reads makes windows of this SM activity and looks of a driver that found kernels there for this share of the time.
+func reads(sm, resident float32) (records []recording.Record) {
+	for i := range uint64(5) {
+		records = append(records, recording.GPU{Begin: i * 1e8, End: (i + 1) * 1e8, SM: sm}.Encode(),
+			recording.GPUState{Begin: i * 1e9, End: (i + 1) * 1e9, Resident: resident}.Encode())
+	}
+	return records
+}
+
+// Nothing stands in for SM activity where nobody tells GPU-util, as of a slice; and counters that read nothing while kernels are there
+// are not called good: a report would not believe them.
+func TestWhatIsSaidOfAGPUIsWhatAReportWillHave(t *testing.T) {
+	nan := float32(math.NaN())
+	for name, c := range map[string]struct {
+		sm, resident float32
+		state        State
+		grade, says  string
+	}{
+		"works":                    {0.4, 1, Good, "A", "SM activity from nvml-gpm, 5 windows of 100ms"},
+		"idle":                     {0, 0, Good, "A", "SM activity from nvml-gpm"},
+		"stopped":                  {0, 1, Limited, "", "the counters have stopped"},
+		"counted, without a util":  {0, nan, Good, "A", "SM activity from nvml-gpm"},
+		"not counted, with a util": {nan, 0.5, Limited, "C", "GPU-util stands in for it"},
+		"neither":                  {nan, nan, Missing, "", "SM activity is not measured: no luck"},
+	} {
+		s := seen{gpus: []watched{{GPUNote: recording.GPUNote{UUID: "GPU-a", Source: "nvml-gpm", Grade: "A"}}}}
+		if c.sm != c.sm {
+			s.gpus[0].Why = "no luck"
+		}
+		records := reads(c.sm, c.resident)
+		for i := range records {
+			s.record(&records[i], map[uint16]int{0: 0})
+		}
+		f := find(t, lookAtGPUs(gpusource.Choice{}, s), "gpu")
+		if f.State != c.state || f.Grade != c.grade || !strings.Contains(f.Says, c.says) || c.grade != "C" && strings.Contains(f.Says, "stands in") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

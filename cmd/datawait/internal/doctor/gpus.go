@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -82,16 +83,21 @@ func judge(g watched, s seen) Finding {
 			f.State = Limited
 			f.Says += fmt.Sprintf("; %d windows could not be trusted", unknown)
 		}
+		if g.stopped() {
+			f.State, f.Grade = Limited, ""
+			f.Says += "; all of them read 0 while the driver sees kernels all the time, so the counters have stopped and a report does not believe them"
+			f.Raise = "dmesg | grep Xid; restart the nvidia-dcgm service, else reset the GPU (nvidia-smi -r) once nobody uses it"
+		}
 		if g.Why != "" {
 			f.Says += "; not by a better source: " + g.Why
-			f.Raise = raise(g.Why)
+			f.Raise = cmp.Or(f.Raise, raise(g.Why))
 		}
 	default:
 		f.State, f.Grade = Missing, ""
 		why := s.trouble(g)
 		f.Says = sentence(name+": SM activity is not measured", why)
 		f.Raise = raise(why)
-		if s.states {
+		if g.looks > 0 { // a slice has no GPU-util
 			f.State, f.Grade = Limited, string(gpu.GradeC)
 			f.Says += "; GPU-util stands in for it"
 		}

@@ -16,6 +16,7 @@ var remedies = []struct{ says, do string }{
 	{"host engine runs and sees no GPU", "restart nvidia-dcgm after the driver is loaded"},
 	{"libnvidia-ml.so.1 is not here", "install NVIDIA's driver; in a container ask for the GPUs (docker run --gpus all)"},
 	{"driver is not loaded", "modprobe nvidia"},
+	{"before any source of GPU counters had answered", "see whether nvidia-smi hangs too: then it is the driver (dmesg | grep NVRM), and only loading it anew or a reboot helps"},
 	{"they came with Hopper", "a host engine: systemctl start nvidia-dcgm (package datacenter-gpu-manager-4-core)"},
 	{"lacks SM activity; these lines add it", "add them to the exporter's list of counters (--collectors FILE) and restart it"},
 	{"no profiling counter at all", "apt-get install datacenter-gpu-manager-4-proprietary, add SM activity to the exporter's list of counters, and restart it"},

@@ -45,6 +45,14 @@ type watched struct {
 	recording.GPUNote
 	windows, known int    // of SM activity, and those with a value
 	length         uint64 // ns, of the windows together
+	active         int    // windows in which some SM was active
+	looks          int    // of the driver at how long kernels were there
+	busy           int    // of them: all the time
+}
+
+// stopped reports counters that read nothing while the driver sees kernels all the time: a report does not believe them.
+func (g *watched) stopped() bool {
+	return g.known > 0 && g.active == 0 && g.looks > 0 && g.busy == g.looks
 }
 
 // rehearse runs the script under datawait record in a process of its own: whatever crashes there is a finding.
@@ -148,10 +156,16 @@ func (s *seen) record(r *recording.Record, gpus map[uint16]int) {
 			if g.SM == g.SM && g.Flags&recording.GPUUntrusted == 0 {
 				s.gpus[at].known++
 				s.gpus[at].length += g.End - g.Begin
+				if g.SM >= nothingActive {
+					s.gpus[at].active++
+				}
 			}
 		}
 	case recording.KindGPUState:
 		s.states = true
+		if at, ok := gpus[r.Ref()]; ok {
+			s.gpus[at].looked(r.GPUState().Resident)
+		}
 	case recording.KindFetch:
 		s.fetches++
 	case recording.KindBatch:
@@ -162,6 +176,22 @@ func (s *seen) record(r *recording.Record, gpus map[uint16]int) {
 		if usable := r.Limits().Usable; usable == usable { // the last record covers the end of the job
 			s.usable = usable
 		}
+	}
+}
+
+// Bounds of what contradicts itself, as the analysis has them: one warp on one of 132 SMs reads 0.0076.
+const (
+	nothingActive = 0.002
+	busyAllTime   = 0.9
+)
+
+func (g *watched) looked(resident float32) {
+	if resident != resident {
+		return
+	}
+	g.looks++
+	if resident >= busyAllTime {
+		g.busy++
 	}
 }
 
