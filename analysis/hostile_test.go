@@ -92,6 +92,8 @@ func anyRecord(r *rand.Rand) recording.Record {
 			Files: number(r), Requests: number(r), Tensors: number(r)}.Encode()
 	case recording.KindIO:
 		return recording.IO{Ref: ref, RChar: value(r), ReadBytes: value(r), Syscalls: value(r), Voluntary: value(r), Involuntary: value(r)}.Encode()
+	case recording.KindRead:
+		return recording.Read{Flags: flags, Ref: ref, T: begin, Hash: r.Uint32(), Halvings: number(r)}.Encode()
 	case recording.KindGPU:
 		return recording.GPU{Flags: flags, Ref: ref, Begin: begin, End: end, SM: share32(r), Resident: share32(r), Tensor: share32(r), DRAM: share32(r),
 			Copy: share32(r), Power: share32(r), SMClock: share32(r), Memory: share32(r)}.Encode()

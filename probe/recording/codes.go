@@ -20,6 +20,7 @@ const (
 	ExposedEmu    = 1 // emulated device
 	BatchRaised   = 1 // the build raised
 	CostSeveral   = 1 // covers all batches since the previous Cost
+	ReadRequest   = 1 // an object was asked for; else a file was opened
 	GPUEmulated   = 1 // emulated device
 	GPUUntrusted  = 2 // counters contradict each other
 	GPUHeldKnown  = 4 // whether a process holds it is known

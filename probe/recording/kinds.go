@@ -5,7 +5,7 @@ import "strconv"
 // Kinds lists every kind this version knows, in the order of SPEC §2.
 var Kinds = []Kind{
 	KindFetch, KindStep, KindIterator, KindMark, KindBlock, KindExposed, KindSolo, KindWorker,
-	KindBatch, KindCost, KindIO,
+	KindBatch, KindCost, KindIO, KindRead,
 	KindGPU, KindMachine, KindProcess, KindLimits, KindPressure, KindDisk, KindNet, KindSource,
 	KindGPUPipes, KindGPUState, KindGPUProcess, KindGPUEvent,
 }
@@ -13,7 +13,7 @@ var Kinds = []Kind{
 var kindNames = map[Kind]string{
 	KindFetch: "FETCH", KindStep: "STEP", KindIterator: "ITERATOR", KindMark: "MARK", KindBlock: "BLOCK",
 	KindExposed: "EXPOSED", KindSolo: "SOLO", KindWorker: "WORKER",
-	KindBatch: "BATCH", KindCost: "COST", KindIO: "IO",
+	KindBatch: "BATCH", KindCost: "COST", KindIO: "IO", KindRead: "READ",
 	KindGPU: "GPU", KindMachine: "MACHINE", KindProcess: "PROCESS", KindLimits: "LIMITS",
 	KindPressure: "PRESSURE", KindDisk: "DISK", KindNet: "NET", KindSource: "SOURCE",
 	KindGPUPipes: "GPU-PIPES", KindGPUState: "GPU-STATE", KindGPUProcess: "GPU-PROCESS", KindGPUEvent: "GPU-EVENT",

@@ -37,6 +37,7 @@ const (
 	KindBatch      Kind = 32
 	KindCost       Kind = 33
 	KindIO         Kind = 34
+	KindRead       Kind = 35
 	KindGPU        Kind = 64
 	KindMachine    Kind = 65
 	KindProcess    Kind = 66

@@ -1,4 +1,4 @@
-// The records of a worker process (SPEC §2, kinds 32–34).
+// The records of a worker process (SPEC §2, kinds 32–35).
 
 package recording
 
@@ -116,5 +116,28 @@ func (v IO) Encode() (r Record) {
 	r.put64(24, v.Syscalls)
 	r.put64(32, v.Voluntary)
 	r.put64(40, v.Involuntary)
+	return r
+}
+
+// Read is one reading of the sample that a builder takes of all it reads: a file opened or an object asked for; Ref as Batch (SPEC §2).
+type Read struct {
+	Flags    uint8
+	Ref      uint16
+	T        uint64 // ns
+	Hash     uint32 // of the name
+	Halvings uint32 // names whose hash is below 2^(32−Halvings) were taken at that time
+}
+
+// Read decodes the payload; call it only on a record of that kind.
+func (r *Record) Read() Read {
+	return Read{Flags: r.Flags(), Ref: r.Ref(), T: r.u64(8), Hash: r.u32(16), Halvings: r.u32(20)}
+}
+
+// Encode returns the record, its sequence number still unset.
+func (v Read) Encode() (r Record) {
+	r.head(KindRead, v.Flags, v.Ref)
+	r.put64(8, v.T)
+	r.put32(16, v.Hash)
+	r.put32(20, v.Halvings)
 	return r
 }

@@ -84,6 +84,7 @@ var recordLayouts = []layout{
 		fieldAt(52, "u32", "requests"), fieldAt(56, "u32", "tensors")}},
 	{KindIO, []vectorField{fieldAt(8, "u64", "rchar"), fieldAt(16, "u64", "read_bytes"), fieldAt(24, "u64", "syscalls"),
 		fieldAt(32, "u64", "voluntary"), fieldAt(40, "u64", "involuntary")}},
+	{KindRead, []vectorField{fieldAt(8, "u64", "t"), fieldAt(16, "u32", "hash"), fieldAt(20, "u32", "halvings")}},
 	{KindGPU, []vectorField{fieldAt(8, "u64", "begin"), fieldAt(16, "u64", "end"), fieldAt(24, "f32", "sm"),
 		fieldAt(28, "f32", "resident"), fieldAt(32, "f32", "tensor"), fieldAt(36, "f32", "dram"), fieldAt(40, "f32", "copy"),
 		fieldAt(44, "f32", "power"), fieldAt(48, "f32", "sm_clock"), fieldAt(52, "f32", "memory")}},

@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional
 from . import layout, meter
 from .layout import UNKNOWN16, UNKNOWN32, UNKNOWN64
 from .meter import Meter
+from .reads import put
 from .stream import IN_WORKER, builds, core, failed, ring_for
 from .totals import totals_slot
 
@@ -89,6 +90,8 @@ class Building:
             counters.begin(self.begin)
             self.begin = core.clock()
         self.meter = counters
+        if meter.reads is not None:
+            meter.reads.begin()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         counters = self.meter
@@ -98,6 +101,7 @@ class Building:
         _here.open = False
         try:
             end = core.clock()
+            taken = None if meter.reads is None else meter.reads.end()
             after = counters.end() if counters.open else None
             flags = 0 if kind is None else layout.RAISED
             fields = (UNKNOWN64, self.begin, end, UNKNOWN64, self.index & UNKNOWN32, 0, self.samples, UNKNOWN32)
@@ -105,6 +109,8 @@ class Building:
             ring.pending.append((layout.BATCH, flags, self.ref, *fields))
             if after is not None:
                 counters.write(ring, self.ref, after, self.batch, False)
+            if taken:
+                put(ring, self.ref, taken)
             ring.longs[totals_slot(self.ref) + 5] += 1
             if end >= ring.flush_at or len(ring.pending) > 60:
                 ring.flush(end)

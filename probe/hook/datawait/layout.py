@@ -14,7 +14,7 @@ UNKNOWN64 = 0xFFFFFFFFFFFFFFFF
 
 # --- kinds, SPEC §2 ---------------------------------------------------------------------------------------------
 FETCH, STEP, ITERATOR, MARK, BLOCK, EXPOSED, SOLO, WORKER = 1, 2, 3, 4, 5, 6, 7, 8
-BATCH, COST, IO = 32, 33, 34
+BATCH, COST, IO, READ = 32, 33, 34, 35
 
 # FETCH flags
 NESTED, OFF_THREAD, CACHED, END, DISCARDED, FIRST, ERROR, NO_GRAD = 1, 2, 4, 8, 16, 32, 64, 128
@@ -23,6 +23,8 @@ UNCOUNTED = NESTED | OFF_THREAD | CACHED | DISCARDED  # no wait of the training:
 RESET = 1
 # BATCH flags
 RAISED = 1
+# READ flags
+REQUEST = 1
 # EXPOSED flags
 EMULATED = 1
 
@@ -45,6 +47,7 @@ pack_worker = Struct(_HEAD + "QIII32xI").pack
 pack_batch = Struct(_HEAD + "QQQQIIII4xI").pack
 pack_cost = Struct(_HEAD + "QQQQQIIII").pack
 pack_io = Struct(_HEAD + "QQQQQ12xI").pack
+pack_read = Struct(_HEAD + "QII36xI").pack
 pack_raw = Struct(_HEAD + "52sI").pack
 
 # --- ring, SPEC §4 ----------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from . import descriptors
 from .foreign import own
 from .layout import COST, IO, UNKNOWN32, UNKNOWN64
+from .reads import Reads
 from .ring import Ring
 
 MILLISECOND = 1_000_000
@@ -36,6 +37,7 @@ REQUESTS_ARE_SEEN = sys.version_info >= (3, 10)  # http.client raised no audit e
 
 # [files opened, HTTP requests] of this process since the audit hook was set; None = not counted
 audited: Optional[List[int]] = None
+reads: Optional[Reads] = None  # a sample of them, from then on
 
 
 class Meter:
@@ -252,17 +254,23 @@ def _is_array(kind: Any) -> bool:
 
 
 def audit() -> None:
-    """Counts opened files and HTTP requests from here on. Worker processes only, and it can never be removed:
-    every audited event (``id()`` is one, so ``copy.deepcopy`` feels it) then costs a Python call."""
-    global audited
+    """Counts opened files and HTTP requests from here on, and samples their names while batches are built. Worker
+    processes only, and it can never be removed: every audited event (``id()`` is one, so ``copy.deepcopy`` feels it)
+    then costs a Python call."""
+    global audited, reads
     if audited is not None or os.environ.get("DATAWAIT_AUDIT") == "off":
         return
     counts = audited = [0, 0]
+    sample = reads = Reads()
 
     def hook(event: str, args: Tuple[Any, ...]) -> None:
         if event == "open":
             counts[0] += 1
+            if sample.taken is not None:
+                sample.opened(args[0], args[2])
         elif event == "http.client.send" and isinstance(args[1], bytes) and b" HTTP/1." in args[1][:4096]:
             counts[1] += 1  # a request's head; its body is sent apart, and may be anything that can be iterated
+            if sample.taken is not None:
+                sample.asked(args[1])
 
     sys.addaudithook(hook)

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from . import descriptors, layout, place
 from .foreign import own
-from .layout import BATCH, COST, FETCH, IO, NO_GRAD, OFF_THREAD, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .layout import BATCH, COST, FETCH, IO, NO_GRAD, OFF_THREAD, READ, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
 from .totals import UNDELIVERED, Totals, totals_slot
 
 MINUTE = 60_000_000_000
@@ -41,6 +41,7 @@ _PACK = {
     BATCH: layout.pack_batch,
     COST: layout.pack_cost,
     IO: layout.pack_io,
+    READ: layout.pack_read,
     PACKED: lambda seq, _, pack, *record: pack(seq, *record),
 }
 

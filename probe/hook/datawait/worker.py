@@ -11,12 +11,13 @@ import functools
 import inspect
 import os
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import meter
 from .foreign import own
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
+from .reads import Reading, put
 from .ring import Ring
 from .stacklevel import transparent
 from .stream import IN_ITERATOR, IN_WORKER, complain, configure, core, failed, finish, now, ring_for
@@ -130,7 +131,7 @@ class Batches:
     """What one worker builds, batch by batch, from the moment its index arrives."""
 
     __slots__ = ("ring", "worker", "meter", "collates", "received", "begin", "index", "samples", "batched",
-                 "measured", "resumes", "built", "first", "end", "stateful")  # fmt: skip
+                 "measured", "reads", "resumes", "built", "first", "end", "stateful")  # fmt: skip
 
     def __init__(self, ring: Ring, worker: Any, stateful: bool) -> None:
         self.ring = ring
@@ -143,6 +144,7 @@ class Batches:
         self.samples = UNKNOWN32
         self.batched = True  # what is asked for are the samples of a batch, not one that stands for itself
         self.measured: Optional[Tuple[Any, ...]] = None
+        self.reads: Optional[List[Reading]] = None  # sampled while it was built
         self.resumes = 0
         self.built = 0
         self.first = 0
@@ -157,10 +159,12 @@ class Batches:
         index = message[1][0] if self.stateful else message[1]
         self.samples = _length(index) if self.batched else 1
         self.received = received
-        meter = self.meter
-        meter.open = False
-        if received >= meter.due:
-            meter.begin(received)
+        counters = self.meter
+        counters.open = False
+        if received >= counters.due:
+            counters.begin(received)
+        if meter.reads is not None:
+            meter.reads.begin()
         self.begin = core.clock()
 
     def complete(self, message: Any) -> bool:
@@ -176,6 +180,7 @@ class Batches:
         if message[0] != self.index or type(payload).__module__ == CONTROL:  # _IterableDatasetStopIteration
             return False
         self.end = end
+        self.reads = None if meter.reads is None else meter.reads.end()
         self.measured = None
         if self.meter.open:
             self.measured = self.meter.end()
@@ -193,6 +198,9 @@ class Batches:
         if self.measured is not None:
             self.meter.write(ring, UNKNOWN16, self.measured, payload, self.collates)
             self.measured = None
+        if self.reads:
+            put(ring, UNKNOWN16, self.reads)
+            self.reads = None
         self.built += 1
         longs = ring.longs
         at = totals_slot(UNKNOWN16)

@@ -20,6 +20,7 @@ PACKERS = {
     "FETCH": layout.pack_fetch, "STEP": layout.pack_step, "ITERATOR": layout.pack_iterator, "MARK": layout.pack_mark,
     "BLOCK": layout.pack_block, "EXPOSED": layout.pack_exposed, "SOLO": layout.pack_solo,
     "WORKER": layout.pack_worker, "BATCH": layout.pack_batch, "COST": layout.pack_cost, "IO": layout.pack_io,
+    "READ": layout.pack_read,
 }  # fmt: skip
 
 
