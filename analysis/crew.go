@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/reuse"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
@@ -36,6 +37,8 @@ type crew struct {
 	starts   []float64 // seconds
 	handoff  mean      // seconds per fetch
 	received mean      // bytes per batch, over sockets
+	cost     readCost
+	samples  map[*load.Node][]reuse.Sample // of what was read, by builder
 }
 
 // mean is a weighted sum and its weight.
@@ -46,7 +49,7 @@ func (m *mean) add(sum, weight float64) { m.sum += sum; m.weight += weight }
 func (m mean) value(why string) Ratio { return quotient(m.sum, m.weight, why) }
 
 func newCrew(id uint16) *crew {
-	return &crew{id: id, role: "other", build: stat.Batch(8), cpu: stat.Batch(1), off: stat.Batch(1)}
+	return &crew{id: id, role: "other", build: stat.Batch(8), cpu: stat.Batch(1), off: stat.Batch(1), samples: map[*load.Node][]reuse.Sample{}}
 }
 
 // add takes a loader of one rank, its fetches apart.
@@ -163,6 +166,10 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	keep := func(t int64) bool { return t > after && k.live.holds(t) }
 	for field := range b.costs {
 		b.costs[field].add(builds.Costs.Sum(field, keep))
+	}
+	b.cost.add(&builds.Costs, keep)
+	if len(builds.Reads.Readings) > 0 {
+		b.samples[k.Node] = append(b.samples[k.Node], builds.Reads.Sample)
 	}
 	for i := range builds.Costs.Len() {
 		begin, end, n, cpu := builds.Costs.At(i, load.CostCPU)

@@ -72,6 +72,7 @@ func (b *crew) row() Loader {
 	l.BatchBytes, l.Tensors = cost(load.CostBytes), cost(load.CostTensors)
 	l.Files, l.Requests, l.Samples = cost(load.CostFiles), cost(load.CostRequests), cost(load.CostSamples)
 	l.Bytes, l.BytesSource = b.bytes()
+	l.Reads = b.reads(l.Bytes, l.Files, l.Requests)
 	l.EpochStartSeconds = meanOf(b.starts, "no epoch start was recorded")
 	l.HandoffSeconds = b.handoff.value("no fetch could be joined with its batch")
 	if b.inMain && b.workers == 0 {

@@ -131,6 +131,7 @@ type Loader struct {
 	Files             Ratio                      `json:"files_per_batch"`
 	Requests          Ratio                      `json:"requests_per_batch"`
 	Samples           Ratio                      `json:"samples_per_batch"`
+	Reads             Reads                      `json:"reads"`
 	EpochStartSeconds Est                        `json:"epoch_start_seconds"`
 	Epochs            int                        `json:"epochs"`
 }

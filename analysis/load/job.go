@@ -229,6 +229,7 @@ type Builds struct {
 	Threads int     // it may use; 0 = unknown
 	Batches []Batch // until the rank is unloaded
 	Costs   Series  // fields Cost…, one weight per batch
+	Reads   reads   // a sample of what it read
 
 	built uint32 // seq of the fetch whose costs were opened last, without workers
 }

@@ -122,6 +122,9 @@ func (r *Rank) join(w *workerStream) (orphans uint64) {
 		for i := range b.Batches {
 			b.Batches[i].Epoch += b.Epoch
 		}
+		for i := range b.Reads.Readings {
+			b.Reads.Readings[i].Epoch += b.Epoch
+		}
 	case w.loader != recording.Unknown16:
 		l = r.loader(w.loader)
 	default:

@@ -80,6 +80,10 @@ func (w *workerStream) take(records []recording.Record) {
 			w.builds.cost(rec)
 		case recording.KindIO:
 			w.builds.io(rec)
+		case recording.KindRead:
+			if !w.builds.took(rec) {
+				w.bad++
+			}
 		}
 	}
 }
