@@ -141,6 +141,11 @@ func (b *crew) batchCosts() loader.BatchCosts {
 		Tensors:    num(load.CostTensors),
 	}
 	c.Read, _ = b.bytes()
+	reads := b.reads(c.Read, c.Files, c.Requests)
+	c.PerReading, c.ReadTimes, c.Set = reads.PerReading, reads.PerEpoch, reads.SetBytes
+	if !reads.Complete.Or(false) {
+		c.Set = unit.None[float64]("not all of the files were read once")
+	}
 	if n, ok := b.note.Arguments.BatchSize.Get(); ok && !c.Samples.IsKnown() && n > 0 {
 		c.Samples = unit.Some(float64(n))
 	}

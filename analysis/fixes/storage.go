@@ -3,6 +3,7 @@ package fixes
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
 )
@@ -29,6 +30,9 @@ func nvmeCache(j *job, s state) proposal {
 		p.how = "let the dataset look into a local folder first, and keep there what it fetches"
 		p.needs = "room for the dataset on every node's local drive; the first epoch fetches as today"
 		p.assumes = append(p.assumes, fmt.Sprintf("training runs for %d epochs, of which the first gains nothing", epochs))
+	}
+	if set, ok := j.p.Batch.Set.Get(); ok {
+		p.needs = strings.Replace(p.needs, "room for the dataset", fmt.Sprintf("room for %.3g GB", set/1e9), 1)
 	}
 	left := math.Max(0, j.p.Batch.Read.Or(0)) / localRead
 	remains := 0.25
@@ -84,14 +88,33 @@ func shardFiles(j *job, s state) proposal {
 	if n < 4 {
 		return proposal{}
 	}
-	each := s.law.Off / n
 	p.how = "write the samples into shards of 100 MB or more (tar for webdataset, MDS, TFRecord or Arrow) and read them in order, shuffling shards and a buffer"
 	p.needs = "one pass over the dataset per data version; random access becomes access by shard"
-	p.assumes = []string{fmt.Sprintf("off-CPU time goes to opening files: %s each, %.0f a batch; four fifths of all but one go away (interval: half to all)", phrase.Duration(each), n)}
-	p.change = func(s *state) { j.fewerReads(s, n, 0.8) }
-	p.best = func(s *state) { j.fewerReads(s, n, 1); s.law.Shared = math.Min(s.law.Shared, s.law.Off) }
-	p.worst = func(s *state) { j.fewerReads(s, n, 0.5) }
+	lost := j.perRead(s, n)
+	p.assumes = []string{lost.because}
+	p.change = func(s *state) { j.fewerReads(s, n, lost.usual) }
+	p.best = func(s *state) { j.fewerReads(s, n, lost.most); s.law.Shared = math.Min(s.law.Shared, s.law.Off) }
+	p.worst = func(s *state) { j.fewerReads(s, n, lost.least) }
 	return p
+}
+
+// perReadShare is the part of the waiting that reads cost by themselves, apart from their bytes, and how that is known.
+type perReadShare struct {
+	least, usual, most float64
+	because            string
+}
+
+// perRead takes it from the line through the batches where there is one: sizes have to differ for that. Else most of the waiting is
+// taken to be for opening, as it is with small files.
+func (j *job) perRead(s state, n float64) perReadShare {
+	cost, ok := j.p.Batch.PerReading.Get()
+	if !ok || s.law.Off <= 0 {
+		return perReadShare{0.5, 0.8, 1, fmt.Sprintf("off-CPU time goes to opening files: %s each, %.0f a batch; four fifths of all but one go away (interval: half to all)",
+			phrase.Duration(s.law.Off/n), n)}
+	}
+	part := func(seconds float64) float64 { return math.Max(0, math.Min(1, seconds*n/s.law.Off)) }
+	return perReadShare{part(cost.Low), part(cost.Value), part(cost.High), fmt.Sprintf("a file costs %s whatever its size (as the waiting of batches grows with their bytes), %.0f a batch; that of all but one goes away",
+		phrase.Duration(cost.Value), n)}
 }
 
 // slowLink is the rate, bytes per second, below which an exclusive store is taken to be busy with requests, not with bytes.

@@ -9,12 +9,12 @@ const largest = 1e15
 // that nothing further on needs to ask.
 func clean(p Parameters) Parameters {
 	s, b, h, e, d := &p.Step, &p.Batch, &p.Host, &p.Epoch, &p.Device
-	for _, v := range []*Est{&s.Seconds, &s.Wait, &s.Exposed, &s.Cached, &s.Copy, &b.Wall, &b.CPU, &b.OffCPU, &p.Solo.Wall, &p.Solo.OffCPU, &e.Seconds} {
+	for _, v := range []*Est{&s.Seconds, &s.Wait, &s.Exposed, &s.Cached, &s.Copy, &b.Wall, &b.CPU, &b.OffCPU, &b.PerReading, &p.Solo.Wall, &p.Solo.OffCPU, &e.Seconds} {
 		cleanEst(v)
 	}
 	for _, v := range []*Num{
 		&s.Interference, &s.MainCPU, &s.Fetches, &s.Handoff, &s.HandoffFloor,
-		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors,
+		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors, &b.ReadTimes, &b.Set,
 		&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &h.Busy, &h.Foreign, &h.WorkerRunQueue, &h.Throttled,
 		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Tensor, &d.FP32, &d.DRAM, &d.Power, &d.Launches,
 		&d.Clock.Thermal, &d.Clock.Hardware, &d.Clock.PowerCap, &d.Clock.Of, &d.Clock.Steps, &d.Link.Narrow, &d.Link.In,

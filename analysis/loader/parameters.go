@@ -67,6 +67,10 @@ type BatchCosts struct {
 	FromDisk Num // bytes that came from a block device; 0 with Read > 0 means the page cache served them
 	Bytes    Num // of its finished tensors
 	Tensors  Num
+
+	PerReading Est // off-CPU time that opening a file costs by itself, its bytes apart
+	ReadTimes  Num // how often a file is read within an epoch
+	Set        Num // bytes of all files
 }
 
 // Reads says whether anything shows that builds read from storage. A file or a few bytes now and then (imports, locks, pipes) are no

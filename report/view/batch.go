@@ -109,7 +109,48 @@ func batchNotes(r *analysis.Result, l analysis.Loader) []string {
 		}
 		notes = append(notes, q.Text+" read")
 	}
-	return notes
+	return append(notes, readNotes(l.Reads)...)
+}
+
+// oftenRead is how often a name is read within an epoch before that is worth a word.
+const oftenRead = 1.2
+
+// readNotes says what opening a file costs, how much there is to read, and how often the same is read again.
+func readNotes(r analysis.Reads) (notes []string) {
+	if each := timed(r.PerReading); each.Known && r.PerSecond.IsKnown() {
+		notes = append(notes, "each file costs "+each.Text+", then "+scaled(r.PerSecond, byteScales).Text+"/s")
+	}
+	if names, ok := r.Names.Get(); ok && finite(names.Value) {
+		what := plural(int(math.Round(min(names.Value, math.MaxInt32))), "file") + " or objects"
+		if set := scaled(r.SetBytes, byteScales); set.Known {
+			what += ", " + set.Text
+		}
+		if !r.Complete.Or(false) {
+			what = "so far " + what
+		} else {
+			what += " in all"
+		}
+		notes = append(notes, what)
+	}
+	if n, ok := r.PerEpoch.Get(); ok && n >= oftenRead && finite(n) {
+		notes = append(notes, "each read "+number(n)+" times an epoch")
+	}
+	return append(notes, cacheNote(r)...)
+}
+
+// cacheNote says what half a cache is worth: of files in a fresh order, far less than half.
+func cacheNote(r analysis.Reads) []string {
+	for _, c := range r.CacheHits {
+		if c.SetRatio != 0.5 || !r.Complete.Or(false) {
+			continue
+		}
+		size := "half of them"
+		if q := scaled(c.Bytes, byteScales); q.Known {
+			size = q.Text
+		}
+		return []string{"a cache of " + size + " would hit " + known(c.Hits, percentStyle).Text}
+	}
+	return nil
 }
 
 // unseen reports that nobody said who builds the batches of a loader, and no builder was seen.
