@@ -35,6 +35,9 @@ type rank struct {
 	slowest    *load.Loader      // that trains; nil without
 	crew       *crew             // of the slowest
 	start      loader.EpochStart // of the slowest
+	cold       cold
+	stream     loader.Stream // of the slowest
+	grown      []swell       // its workers that did
 	usage      loader.Device
 	drawn      drawing
 }

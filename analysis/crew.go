@@ -27,18 +27,19 @@ type crew struct {
 	inMain   bool // the training process builds batches itself
 	threads  int  // a worker may use; 0 = unknown
 
-	build    *stat.Ratio // wall seconds per batch
-	builds   int
-	squares  float64 // Σ wall²
-	solo     []float64
-	soloOff  []float64
-	cpu, off *stat.Ratio // per batch, where both clocks were read
-	costs    [load.CostFields]mean
-	starts   []float64 // seconds
-	handoff  mean      // seconds per fetch
-	received mean      // bytes per batch, over sockets
-	cost     readCost
-	samples  map[*load.Node][]reuse.Sample // of what was read, by builder
+	build            *stat.Ratio // wall seconds per batch
+	builds           int
+	squares          float64 // Σ wall²
+	solo             []float64
+	soloOff          []float64
+	cpu, off         *stat.Ratio // per batch, where both clocks were read
+	costs            [load.CostFields]mean
+	starts           []float64 // seconds
+	handoff          mean      // seconds per fetch
+	again, againDisk mean      // bytes per batch that later epochs read, and of them from a disk
+	received         mean      // bytes per batch, over sockets
+	cost             readCost
+	samples          map[*load.Node][]reuse.Sample // of what was read, by builder
 }
 
 // mean is a weighted sum and its weight.
@@ -158,11 +159,12 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	}
 	seen := 0
 	for i := range batches {
-		if batch := &batches[i]; k.live.holds(batch.Begin) {
+		if batch := &batches[i]; k.live.holds(batch.Begin) && batch.Begin >= k.cold.until {
 			b.built(batch.End - batch.Begin)
 			seen++
 		}
 	}
+	after = max(after, k.cold.until)
 	keep := func(t int64) bool { return t > after && k.live.holds(t) }
 	for field := range b.costs {
 		b.costs[field].add(builds.Costs.Sum(field, keep))
@@ -170,6 +172,11 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	b.cost.add(&builds.Costs, keep)
 	if len(builds.Reads.Readings) > 0 {
 		b.samples[k.Node] = append(b.samples[k.Node], builds.Reads.Sample)
+	}
+	if second := k.cold.second; second > 0 {
+		later := func(t int64) bool { return t >= second && keep(t) }
+		b.again.add(builds.Costs.Sum(load.CostRChar, later))
+		b.againDisk.add(builds.Costs.Sum(load.CostReadBytes, later))
 	}
 	for i := range builds.Costs.Len() {
 		begin, end, n, cpu := builds.Costs.At(i, load.CostCPU)

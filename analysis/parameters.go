@@ -31,6 +31,7 @@ func (r *run) parameters(k *rank) loader.Parameters {
 	b, l := k.crew, k.slowest
 	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.usage, GPUs: len(r.ranked)}
 	p.Device.Clock = r.slowestClock(k)
+	p.Around = r.around(k)
 	if l != nil {
 		workers, known := k.workers(l.ID)
 		p.Args = b.arguments(workers)
@@ -48,6 +49,8 @@ func (k *rank) model() {
 		k.crew.add(k, k.slowest)
 		k.addFetches(map[uint16]*crew{k.slowest.ID: k.crew})
 		k.start = k.epochStart(k.slowest, k.crew)
+		k.stream = k.streamOf(k.slowest)
+		k.grow(k.slowest)
 	}
 	k.usage = k.deviceUse()
 }

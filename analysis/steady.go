@@ -30,6 +30,7 @@ type steadyState struct {
 	runs     spans // where those steps lie
 	opening  int64 // Σ epoch starts in live time
 	starts   []opening
+	stalls   stalls
 	books    ledger.Totals // of those steps
 }
 
@@ -57,6 +58,8 @@ func (k *rank) gather() {
 			pending = append(pending, handed{f.Loader, max(0, f.Exit-max(f.Enter, built))})
 		}
 	}, func(s *step) {
+		st.stalls.see(s)
+		k.cold.see(s)
 		if s.counts() {
 			st.add(s)
 			for _, h := range pending {

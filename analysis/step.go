@@ -15,6 +15,9 @@ type step struct {
 	fetches    int   // batches delivered to training
 	opens      bool  // an iterator was made, or gave its first or no batch
 	warm       bool  // queues are still filling
+	made       int64 // making iterators
+	validates  bool  // a loader that does not train, or a validation loop, took part
+	saves      bool  // a checkpoint did
 	breaks     bool  // validation, a checkpoint or a loader that does not train took part
 	gap        bool  // records are missing in it
 	live       bool
@@ -101,6 +104,7 @@ func (w *walker) fill(s *step) {
 		w.live++
 	}
 	s.live = w.live < len(k.live) && k.live[w.live].begin <= s.begin && s.end <= k.live[w.live].end
+	s.warm = s.begin < k.cold.until
 	for w.gap < len(k.Gaps) && k.Gaps[w.gap].End <= s.begin {
 		w.gap++
 	}
@@ -115,6 +119,7 @@ func (w *walker) fill(s *step) {
 			p.length = int(it.Length)
 		}
 		s.opens = true
+		s.made += max(0, min(it.End, s.end)-max(it.Begin, s.begin))
 	}
 	for ; w.fetch < len(k.Fetches) && k.Fetches[w.fetch].Enter < s.end; w.fetch++ {
 		w.take(s, &k.Fetches[w.fetch])
@@ -123,6 +128,8 @@ func (w *walker) fill(s *step) {
 		m := &k.Marks[w.mark]
 		if m.Code == recording.MarkValidation || m.Code == recording.MarkCheckpoint {
 			s.breaks = true
+			s.validates = s.validates || m.Code == recording.MarkValidation
+			s.saves = s.saves || m.Code == recording.MarkCheckpoint
 			if m.End > s.end {
 				return // it reaches into the next step
 			}
@@ -139,7 +146,7 @@ func (w *walker) take(s *step, f *load.Fetch) {
 	case f.Test():
 		return // never live; a walk need not look closer
 	case !k.training(f):
-		s.breaks = true
+		s.breaks, s.validates = true, true
 		return
 	}
 	wait := min(f.Exit, s.end) - max(f.Enter, s.begin)

@@ -58,6 +58,7 @@ func (g *group) passes(idleAfter int64) {
 		k.role()     // which loader trains
 		k.count()    // its steps
 		k.part()     // what was training, and what the cached-data test
+		k.chill()    // the first epoch, where it is unlike the others
 		k.gather()   // the steps that stand for all others
 		k.openings() // the starts of epochs
 	}

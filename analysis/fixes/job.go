@@ -22,6 +22,7 @@ type state struct {
 	start   float64 // seconds per epoch before a worker begins its first batch
 	extra   float64 // seconds the first batch of an epoch takes beyond any other: dataset open, buffer fill
 	collate float64 // CPU seconds per batch inside collate; part of law.CPU
+	stall   float64 // seconds per step of stalls, spread over all steps; outside the law
 	smooth  float64 // seconds per step of the wait that uneven builds cause, taken away
 }
 
@@ -33,6 +34,7 @@ func newJob(m loader.Model) *job {
 	j := &job{model: m, p: m.Parameters, now: state{law: m.Law}}
 	j.step = m.Parameters.Step.Seconds.Or(zero).Value
 	j.now.collate = math.Min(j.now.law.CPU, m.Parameters.Batch.Collate.Or(0))
+	j.now.stall = m.Parameters.Around.Stalls.PerStep
 	j.readEpoch()
 	return j
 }
@@ -50,11 +52,11 @@ func (j *job) readEpoch() {
 		}
 		j.now.extra = math.Max(0, seconds.Value-build-j.now.start)
 	}
-	j.wall = j.step
+	j.wall = j.span(j.now, j.step)
 	if n, ok := e.Batches.Get(); ok && n > 0 && e.Seconds.IsKnown() {
 		j.batches = float64(n) / j.now.law.Fetches
 		if !j.model.Known.Step {
-			j.step = math.Max(0, e.Wall.Or(0)-j.now.epochStart()) / j.batches
+			j.step = math.Max(0, (e.Wall.Or(0)-j.now.epochStart())/j.batches-j.now.stall)
 		}
 		j.wall = j.span(j.now, j.step)
 	}
@@ -67,9 +69,9 @@ func (j *job) epochsOnly() bool { return j.batches > 0 && j.p.Epoch.Wall.IsKnown
 // span is the seconds of an epoch in a configuration with this step; of one step where the epoch's length is unknown.
 func (j *job) span(s state, step float64) float64 {
 	if j.batches == 0 {
-		return step
+		return step + s.stall
 	}
-	return j.batches*step + s.epochStart()
+	return j.batches*(step+s.stall) + s.epochStart()
 }
 
 // stepIn is the step of another configuration: what the law does not explain of the measured step stays.

@@ -24,6 +24,9 @@ func nvmeCache(j *job, s state) proposal {
 		needs:   "room for the dataset on every node's local drive; a file cache helps from the second epoch on, a copy made before training from the first",
 		assumes: []string{"off-CPU time of a build is waiting for storage"},
 	}
+	if j.p.Batch.FromMemory() && s.law.Shared > 0 {
+		p.unseen = true // the bytes come from memory: it is a lock, unless a file system in user space brings them
+	}
 	if j.p.Batch.Requests.Or(0) >= 0.5 {
 		epochs := max(usualEpochs, j.p.Epoch.Epochs)
 		p.idle = 1 / float64(epochs)

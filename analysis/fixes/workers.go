@@ -15,6 +15,10 @@ const nearEnough = 0.02
 func moreWorkers(j *job, s state) proposal {
 	p := proposal{title: "more workers", effort: oneArgument}
 	l := s.law
+	if st := j.p.Around.Stream; st.Starved() {
+		p.zero = fmt.Sprintf("%d of %s have nothing to read already", st.Workers-st.Delivering, phrase.Workers(st.Workers))
+		return p
+	}
 	if !j.model.Known.Build {
 		p.zero = "the time to build a batch was not seen, so nothing says that workers are short"
 		return p

@@ -44,7 +44,7 @@ const Gate = 0.10
 func New(p Parameters) Model {
 	p = clean(p)
 	m := Model{Parameters: p, grade: stat.GradeA}
-	m.Law.Workers = p.Args.Workers
+	m.Law.Workers = p.atWork()
 	m.Law.Fetches = positive(p.Step.Fetches, 1)
 	m.fillCompute()
 	m.fillHost()

@@ -22,6 +22,7 @@ type Parameters struct {
 	Host   Cores
 	Epoch  EpochStart
 	Device Device
+	Around Around
 	GPUs   int // GPUs the whole job holds: what a saved share of time is multiplied by; 0 = unknown
 }
 

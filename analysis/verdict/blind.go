@@ -63,6 +63,9 @@ func (s *subject) notSteady() Verdict {
 // enough of the allocated time must be known before a GPU is called idle: what was not seen is not idleness.
 const enough = 0.5
 
+// starting is how long, in hours, a GPU may stand ready for a rank that then trains on it: three minutes of imports and reading are a start.
+const starting = 0.05
+
 // idleAllocated: GPUs were assigned to a job that did not use them (F78, F79). One on which a rank trains and waits is not idle: its
 // steps say so. Counters that contradict themselves are left out of what was seen, so they make no GPU idle.
 func idleAllocated(s *subject) opinion {
@@ -109,7 +112,7 @@ func (s *subject) idleOf(idle []GPU, why string, all float64) opinion {
 // free reports that no process held it for half of the time.
 func (g GPU) free() bool {
 	held, known := g.Held.Get()
-	return known && g.Watched >= enough && held < 0.5
+	return known && g.Watched >= enough && held < 0.5 && (g.Ranks == 0 || (1-held)*g.Hours >= starting)
 }
 
 // unused reports that kernels were hardly ever there.

@@ -92,5 +92,8 @@ func (s *subject) sure(base float64) float64 {
 	return math.Round(100*math.Min(base, 0.99)) / 100
 }
 
+// noShare is the share of a finding that takes nothing from a step.
+func noShare(why string) loader.Num { return unit.None[float64](why) }
+
 // known wraps a share that was worked out.
 func known(v float64) loader.Num { return unit.Float(v, "not a number") }

@@ -18,6 +18,7 @@ func ids(f Findings) []string {
 	var out []string
 	for _, v := range f.Verdicts {
 		out = append(out, v.ID)
+		reached[v.ID] = true
 	}
 	return out
 }

@@ -69,8 +69,11 @@ func storageBandwidth(s *subject) opinion {
 		}
 		return opinion{}
 	}
-	if s.l.Binding() != loader.ByShared {
+	switch {
+	case s.l.Binding() != loader.ByShared:
 		return drop("off the CPU, builds take no longer in company than alone")
+	case s.p.Batch.FromMemory():
+		return drop("the bytes come from memory, so no store is slow")
 	}
 	alone, company := s.p.Solo.OffCPU.Or(none).Value, s.p.Batch.OffCPU.Or(none).Value
 	what, base := "something that serves one at a time (a link, a disk, a lock)", 0.75
@@ -84,6 +87,22 @@ func storageBandwidth(s *subject) opinion {
 			phrase.Workers(s.l.Workers), what, phrase.Duration(company), phrase.Duration(alone), phrase.Percent(s.gain)),
 		Confidence: s.sure(base), Evidence: e,
 		FalsifiedBy: "a run with twice the workers whose step is clearly shorter",
+	}, s.gain)
+}
+
+// serialRead: as above, and what builds read comes from memory: not a store is slow, they hold one lock while they read or unpack (F46).
+func serialRead(s *subject) opinion {
+	if !s.waits() || !s.m.Known.Build || s.l.Workers == 0 || !s.m.Known.Shared || s.l.Binding() != loader.ByShared || !s.p.Batch.FromMemory() {
+		return opinion{}
+	}
+	alone, company := s.p.Solo.OffCPU.Or(none).Value, s.p.Batch.OffCPU.Or(none).Value
+	return find(Verdict{
+		Title: fmt.Sprintf("%s%s read one at a time, although the bytes come from memory: a lock, or a file system in user space; a build waits %s in company and %s alone; %s of the step is lost to it",
+			s.small(), phrase.Workers(s.l.Workers), phrase.Duration(company), phrase.Duration(alone), phrase.Percent(s.gain)),
+		Confidence: s.sure(0.7),
+		Evidence: s.reads(s.build(s.wait())).value("solo_off_cpu_seconds_per_batch", alone, "seconds", byAlone).value("shared_seconds", s.t.Shared, "seconds", byLaw).
+			num("bytes_from_disk_per_batch", s.p.Batch.FromDisk, "bytes", byBuilds),
+		FalsifiedBy: "a run in which every worker opens the file for itself and takes no lock, whose step is no shorter",
 	}, s.gain)
 }
 

@@ -16,6 +16,8 @@ func tooFewWorkers(s *subject) opinion {
 	enough, ok := s.l.Enough(0.02)
 	limit := s.l.WorkerLimit()
 	switch b := s.l.Binding(); {
+	case s.p.Around.Stream.Starved():
+		return drop("workers that are there already have nothing to read")
 	case !s.m.Known.Build || !ok:
 		return drop("the time to build a batch was not seen")
 	case b == loader.ByShared:
