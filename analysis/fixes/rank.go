@@ -35,7 +35,7 @@ func Rank(m loader.Model) Ranking {
 		p := r.propose(j, j.now)
 		switch {
 		case p.unpriced != "":
-			out.Unpriced = append(out.Unpriced, Unpriced{ID: r.id, Title: p.title, How: p.how, Reason: p.unpriced})
+			out.Unpriced = append(out.Unpriced, Unpriced{ID: r.id, Title: p.title, How: p.how, Recipe: Recipe(r.id), Reason: p.unpriced})
 		case p.change == nil:
 			out.NoHelp = j.noHelp(out.NoHelp, r, p, 0)
 		default:

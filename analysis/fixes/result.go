@@ -13,6 +13,7 @@ type Fix struct {
 	Measured  loader.Est `json:"measured"` // saved share, where the run tried it
 	Effort    string     `json:"effort"`
 	How       string     `json:"how"`
+	Recipe    string     `json:"recipe"` // the script of datawait's repository that shows how, as a path in it; "" where there is none
 	Needs     string     `json:"needs"`
 	Assumes   []string   `json:"assumes"`
 }
@@ -42,6 +43,7 @@ type Unpriced struct {
 	ID     string `json:"id"`
 	Title  string `json:"title"`
 	How    string `json:"how"`
+	Recipe string `json:"recipe"` // the script of datawait's repository that shows how, as a path in it; "" where there is none
 	Reason string `json:"reason"` // what is missing to price it
 }
 

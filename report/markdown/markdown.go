@@ -82,6 +82,9 @@ func fixes(b *strings.Builder, v view.View) {
 		if len(v.Fixes.Notes) > 0 {
 			fmt.Fprintf(b, "%s.\n\n", prose(strings.Join(v.Fixes.Notes, " · ")))
 		}
+		if s := view.Recipes(v.Fixes.Rows[:min(maxFixes, len(v.Fixes.Rows))]); s != "" {
+			fmt.Fprintf(b, "**Recipes:** %s\n\n", prose(s))
+		}
 		if v.Fixes.Plan != "" {
 			fmt.Fprintf(b, "**One after the other:** %s\n\n", prose(v.Fixes.Plan))
 		}

@@ -83,6 +83,7 @@ func (p *page) fixTable(f view.Fixes) {
 	}
 	p.table([]string{"", "Fixes, best first", stepHead(f), "wait", "effort"}, rows)
 	p.wrap(p.paint.faint, "     ", "     ", strings.Join(f.Notes, " · "))
+	p.wrap(p.paint.none, "Recipes: ", hang, view.Recipes(f.Rows[:min(maxFixes, len(f.Rows))]))
 	p.wrap(p.paint.none, "One after the other: ", hang, f.Plan)
 }
 

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -32,6 +33,7 @@ type Fix struct {
 	GPUHours Quantity // saved per day of this job
 	Effort   string
 	How      string
+	Recipe   string // a script that shows how, as a path in datawait's repository; "" where there is none
 	Needs    string
 	Assumes  []string
 	Mark     string // " †" behind an interval that reaches no gain at all; "" elsewhere
@@ -77,6 +79,33 @@ func fixNotes(rows []Fix) []string {
 	return notes
 }
 
+// Recipes names the scripts that show how to make these fixes, each once, with the positions of its fixes:
+// "examples/recipes/pack_shards.py (1), tuned_loader.py (2, 3)". "" where there is none.
+func Recipes(rows []Fix) string {
+	var names []string
+	fixes := map[string][]string{}
+	for _, f := range rows {
+		if f.Recipe == "" {
+			continue
+		}
+		if fixes[f.Recipe] == nil {
+			names = append(names, f.Recipe)
+		}
+		fixes[f.Recipe] = append(fixes[f.Recipe], f.Position)
+	}
+	folder := ""
+	for i, name := range names {
+		short := name
+		if dir := path.Dir(name); dir == folder {
+			short = path.Base(name)
+		} else {
+			folder = dir
+		}
+		names[i] = short + " (" + strings.Join(fixes[name], ", ") + ")"
+	}
+	return strings.Join(names, ", ")
+}
+
 // gpuHourStyle writes GPU-hours of a day with one decimal, so that a column of them aligns.
 var gpuHourStyle = style{func(float64) int { return 1 }, decimal, nbsp + "GPU-hours", 1}
 
@@ -86,7 +115,7 @@ func fix(r *analysis.Result, x analysis.Fix, st style) Fix {
 		ID: cleanName(x.ID), Position: count(x.Position), Title: Clean(x.Title, 2*nameRunes), From: estimate(r.Step.MeanSeconds, st),
 		To: estimate(p.StepSeconds, st), Saved: estimate(p.StepSavedShare, percentStyle), Wait: change(p.WaitRemovedShare),
 		Measured: estimate(x.Measured, percentStyle), Tried: x.Measured.IsKnown(), Epoch: seconds(p.EpochSeconds),
-		GPUHours: ratio(p.GPUHoursPerDay, gpuHourStyle), Effort: cleanProse(x.Effort), How: upper(sentence(x.How)), Needs: sentence(x.Needs),
+		GPUHours: ratio(p.GPUHoursPerDay, gpuHourStyle), Effort: cleanProse(x.Effort), How: upper(sentence(x.How)), Recipe: cleanName(x.Recipe), Needs: sentence(x.Needs),
 	}
 	for _, a := range x.Assumes {
 		f.Assumes = append(f.Assumes, sentence(a))
@@ -226,7 +255,7 @@ func (n NoHelp) alike(m NoHelp) bool { return m.Reason == n.Reason && m.Saved.Te
 func unpriced(r *analysis.Result) []Unpriced {
 	var out []Unpriced
 	for _, x := range r.Unpriced {
-		u := Unpriced{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), How: upper(sentence(x.How)), Reason: upper(sentence(x.Reason))}
+		u := Unpriced{Title: orWords(Clean(x.Title, 2*nameRunes), cleanName(x.ID)), How: upper(sentence(x.How)), Recipe: cleanName(x.Recipe), Reason: upper(sentence(x.Reason))}
 		out = append(out, u)
 	}
 	return out

@@ -49,6 +49,17 @@ func TestMarksAndPlan(t *testing.T) {
 	}
 }
 
+// A ticket names each recipe once, with the fixes it is for, and its folder at the first.
+func TestRecipesAreNamedOnce(t *testing.T) {
+	rows := []Fix{{Position: "1", Recipe: "a/b/x.py"}, {Position: "2"}, {Position: "3", Recipe: "a/b/y.py"}, {Position: "4", Recipe: "a/b/x.py"}}
+	if got, want := Recipes(rows), "a/b/x.py (1, 4), y.py (3)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := Recipes(rows[1:2]); got != "" {
+		t.Errorf("%q where no fix has a recipe", got)
+	}
+}
+
 // Where the time of a whole build is not known its parts bring their unit along.
 func TestBatchOfUnknownLength(t *testing.T) {
 	l := analysis.Loader{OffCPUSeconds: unit.Some(0.0301), CPUSeconds: unit.Some(0.0001), RunQueueSeconds: unit.None[float64]("not counted"),

@@ -105,7 +105,7 @@ type NoHelp struct {
 }
 
 // Unpriced is a change that may help; Reason says what is missing to tell how much.
-type Unpriced struct{ Title, How, Reason string }
+type Unpriced struct{ Title, How, Recipe, Reason string }
 
 // Gap is something that was not measured.
 type Gap struct{ What, Why string }

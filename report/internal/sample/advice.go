@@ -2,6 +2,7 @@ package sample
 
 import (
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/analysis/fixes"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -34,7 +35,7 @@ func retailFindings(r *analysis.Result) {
 func retailFixes(r *analysis.Result) {
 	fix := func(position int, id, title string, step, low, high, wait float64, effort, how string) analysis.Fix {
 		return analysis.Fix{
-			ID: id, Position: position, Title: title, Effort: effort, How: how,
+			ID: id, Position: position, Title: title, Effort: effort, How: how, Recipe: fixes.Recipe(id),
 			Predicted: analysis.Prediction{
 				StepSeconds:    est(step, low, high, 500, stat.GradeB, "loader model"),
 				StepSavedShare: est(1-step/0.0442, 1-high/0.0442, 1-low/0.0442, 500, stat.GradeB, "loader model"), WaitRemovedShare: num(wait),

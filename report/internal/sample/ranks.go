@@ -39,7 +39,7 @@ func Ranks() *analysis.Result {
 		FalsifiedBy: "a rank 5 that is late with the data of another rank as well",
 	}}
 	r.Fixes = r.Fixes[:1]
-	r.Fixes[0].ID, r.Fixes[0].Title, r.Fixes[0].Effort, r.Fixes[0].How = "fix-straggler", "give rank 5 the storage the others have", "one mount", "mount the data set on node-b as on node-a"
+	r.Fixes[0].ID, r.Fixes[0].Title, r.Fixes[0].Effort, r.Fixes[0].How, r.Fixes[0].Recipe = "fix-straggler", "give rank 5 the storage the others have", "one mount", "mount the data set on node-b as on node-a", ""
 	r.Plan, r.Unpriced = nil, nil
 	r.NoHelp = []analysis.NoHelp{{ID: "more-gpus", Title: "more GPUs", Reason: "they would wait for rank 5 as well", SavedShare: num(0)}}
 	r.Timeline.Blocks, r.Timeline.Wait, r.Timeline.GPU = nil, nil, nil

@@ -122,7 +122,7 @@ func Hostile() *analysis.Result {
 	r.Verdicts[0].Evidence[0] = analysis.Evidence{Metric: script, Value: math.NaN(), Unit: rtl, Source: markdown}
 	r.Verdicts[1].ID, r.Verdicts[1].FalsifiedBy = script, strings.Repeat("very long ", 1000)
 	f := &r.Fixes[0]
-	f.Title, f.How, f.Effort, f.Needs = markdown, script, "a | b\n| c | d |", ansi
+	f.Title, f.How, f.Recipe, f.Effort, f.Needs = markdown, script, markdown, "a | b\n| c | d |", ansi
 	r.Fixes[1].Title = strings.Repeat("界", 200)
 	r.Plan[1].BottleneckAfter = markdown
 	r.NoHelp[0].Title, r.NoHelp[0].Reason = script, rtl+"\n\n# A heading"
