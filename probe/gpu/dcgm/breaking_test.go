@@ -22,6 +22,11 @@ var breaking = []behaviour{
 			}
 			quiet(t, o, len(o.Polls)-3)
 		}},
+	{"engine-killed", "an engine that is back by the next poll is counted from there on", one + "dead at=1s for=500ms\n", plan{For: 5 * time.Second, Every: 2500 * time.Millisecond},
+		func(t *testing.T, o standin.Outcome) {
+			says(t, troubles(o), "the connection to the host engine is lost")
+			working(t, o, 0, 18)
+		}},
 	{"engine-killed", "an engine that stays away is told for as long", one + "dead at=1s\n", plan{For: 4 * time.Second},
 		func(t *testing.T, o standin.Outcome) {
 			last := o.Polls[len(o.Polls)-1]

@@ -110,10 +110,23 @@ func (s *Source) Sample(ctx context.Context, until uint64) (gpu.Batch, error) {
 			continue
 		}
 		if err := s.sample(d, until, &b); err != nil {
+			s.again(err, until, &b)
 			return b, err
 		}
 	}
 	return b, nil
+}
+
+// again connects anew to an engine that was lost: it may be back already, and the next poll is seconds away.
+func (s *Source) again(err error, now uint64, b *gpu.Batch) {
+	if !errors.Is(err, errLost) {
+		return
+	}
+	s.retry = now
+	if !s.reconnect(now, b) {
+		s.backoff = time.Second
+		s.retry = now + uint64(s.backoff)
+	}
 }
 
 // inTrouble notes that the engine hangs or is gone, and when to try again.
