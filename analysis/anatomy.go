@@ -44,7 +44,7 @@ func (k *rank) alone(idleAfter int64) {
 	if k.device != nil {
 		windows = k.device.Windows
 	}
-	fold(page, []*rank{k}, windows, k.End)
+	fold(page, []*rank{k}, windows, k.End, k.device == nil || !k.device.shared())
 	k.close(page)
 }
 

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 
 	"github.com/datawait/datawait/analysis/ledger"
@@ -24,7 +25,7 @@ func (d *device) book(idleAfter int64) {
 	if alone {
 		page.View(d.ranks[0].steady.entries())
 	}
-	fold(page, d.ranks, d.Windows, d.Node.End)
+	fold(page, d.ranks, d.Windows, d.Node.End, !d.shared())
 	d.books = page.Totals()
 	if d.unfed() {
 		d.books = d.books.Unwatched()
@@ -62,8 +63,9 @@ func (k *rank) spare(page *ledger.Page) bool {
 // chunk is how many fetches of a rank are booked before the page settles: it bounds memory, and changes no number.
 const chunk = 1 << 12
 
-// fold books the whole story of the ranks of one GPU and closes the page.
-func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64) {
+// fold books the whole story of the ranks of one GPU and closes the page. Where the GPU is not theirs alone its counters are of all who
+// share it: what they show is nobody's computing.
+func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64, alone bool) {
 	tellers := make([]*teller, len(ranks))
 	for i, k := range ranks {
 		tellers[i] = &teller{rank: k, lane: page.Lane(), page: page}
@@ -74,7 +76,11 @@ func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64) {
 			s.tell(t)
 		}
 		for ; next < len(windows) && windows[next].Begin < t; next++ {
-			page.AddWindow(entry(&windows[next]))
+			w := entry(&windows[next])
+			if !alone {
+				w.Resident, w.Copy = unread, unread
+			}
+			page.AddWindow(w)
 		}
 	}
 	if len(ranks) > 0 {
@@ -87,6 +93,8 @@ func fold(page *ledger.Page, ranks []*rank, windows []load.Window, end int64) {
 	upTo(end + 1)
 	page.Close(end)
 }
+
+var unread = float32(math.NaN())
 
 func entry(w *load.Window) ledger.Window {
 	return ledger.Window{Begin: w.Begin, End: w.End, Resident: w.Resident, Copy: w.Copy,

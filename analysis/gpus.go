@@ -104,6 +104,8 @@ func (d *device) whyNoActivity() string {
 // tells reports whether anything could have put time into an account: an empty one of these is not 0, it is not known.
 func (d *device) tells(a ledger.Account) bool {
 	switch a {
+	case ledger.Compute, ledger.Host, ledger.IdleHeld:
+		return d.books.NS[a] > 0 || !d.shared()
 	case ledger.Collective:
 		return d.books.NS[a] > 0
 	case ledger.Copy:

@@ -292,6 +292,16 @@ func TestASharedGPUIsOneGPU(t *testing.T) {
 	if g.SMActiveComputing.IsKnown() || g.SMActiveWaiting.IsKnown() {
 		t.Error("SM activity of all pods is taken apart by the waits of one of them")
 	}
+	for _, account := range []string{"compute", "host", "copy"} {
+		if ns, booked := g.AccountsNS[account]; booked {
+			t.Errorf("kernels of all pods are this job's: %d ns of %s", ns, account)
+		}
+	}
+	for _, p := range r.Step.Anatomy {
+		if p.Name != "data_wait" && p.Name != "unexplained" {
+			t.Errorf("kernels of all pods are a part of this job's step: %+v", p)
+		}
+	}
 }
 
 // Several holders count when they have the GPU for a part of the run that counts.
