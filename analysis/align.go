@@ -60,7 +60,8 @@ type device struct {
 	pipes   [pipeFields]mean // over the allocated time
 }
 
-// align finds the GPU of every rank: by UUID, else as the only device there is, else in the order of local ranks.
+// align finds the GPU of every rank: by UUID, else by the list of processes, else as the only device there is, else in the order of local
+// ranks.
 func (r *run) align() {
 	for _, node := range r.job.Nodes {
 		devices := make([]*device, 0, len(node.GPUs))
@@ -91,25 +92,55 @@ func (r *run) of(node *load.Node) (ranks []*rank) {
 	return ranks
 }
 
-// match returns the device of a rank and how sure that is.
+// match returns the device of a rank and how sure that is: C is a guess, that nothing speaks against. A rank that says which GPU it uses is
+// on that one, or on none that was watched.
 func match(k *rank, ranks []*rank, devices []*device) (*device, stat.Grade) {
-	if uuid := k.GPU(); uuid != "" {
-		for _, d := range devices {
-			if ledger.SameGPU(uuid, d.Note.UUID) {
-				return d, stat.GradeA
-			}
-		}
+	uuid := k.GPU()
+	if d := only(devices, func(d *device) bool { return ledger.SameGPU(uuid, d.Note.UUID) }); d != nil {
+		return d, stat.GradeA
 	}
-	if len(devices) == 1 && (len(ranks) == 1 || emulated(devices[0])) {
+	if d := only(devices, func(d *device) bool { return ledger.SameGPU(uuid, d.Note.Parent) }); d != nil { // CUDA may name the GPU of a slice
+		return d, stat.GradeA
+	}
+	if d := only(devices, func(d *device) bool { return d.usedBy([]*rank{k}) }); d != nil {
+		return d, stat.GradeA
+	}
+	if len(devices) == 1 && emulated(devices[0]) {
 		return devices[0], stat.GradeA
 	}
-	if local := k.Declaration.LocalRank; local != nil && *local >= 0 && *local < len(devices) {
-		return devices[*local], stat.GradeC
+	if uuid != "" {
+		return nil, stat.GradeC
 	}
-	if k.Number >= 0 && k.Number < len(devices) && len(ranks) <= len(devices) && k.Declaration.LocalRank == nil {
-		return devices[k.Number], stat.GradeC
+	if len(devices) == 1 && len(ranks) == 1 && !devices[0].listsOthers(ranks, load.Unknown) {
+		return devices[0], stat.GradeA
 	}
-	return nil, stat.GradeC
+	place := k.Number
+	if local := k.Declaration.LocalRank; local != nil {
+		place = *local
+	} else if len(ranks) > len(devices) {
+		return nil, stat.GradeC
+	}
+	if place < 0 || place >= len(devices) || devices[place].withOthers(ranks) {
+		return nil, stat.GradeC
+	}
+	return devices[place], stat.GradeC
+}
+
+// guessed reports a rank whose GPU nobody told.
+func (k *rank) guessed() bool { return k.device != nil && k.joined == stat.GradeC }
+
+// only returns the device of which something holds, nil if it holds of none or of several.
+func only(devices []*device, holds func(*device) bool) (one *device) {
+	for _, d := range devices {
+		if !holds(d) {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = d
+	}
+	return one
 }
 
 func emulated(d *device) bool {

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -54,14 +55,89 @@ func TestWhichGPU(t *testing.T) {
 			got := ""
 			for _, g := range r.GPUs {
 				for _, holder := range g.Holders {
-					if holder == fmt.Sprintf("rank %d (pid %d)", i, 10+i) {
+					if strings.HasPrefix(holder, fmt.Sprintf("rank %d (pid %d", i, 10+i)) {
 						got = g.UUID + " " + string(g.Grade)
+						if guess := strings.HasSuffix(holder, "a guess)"); guess != (g.Grade == "C") || guess != r.Ranks[i].GPUGuessed {
+							t.Errorf("%s: %q of grade %s, guessed %v", test.name, holder, g.Grade, r.Ranks[i].GPUGuessed)
+						}
 					}
 				}
 			}
 			if got != want {
 				t.Errorf("%s: rank %d is on %q, want %q", test.name, i, got, want)
 			}
+		}
+	}
+}
+
+// A rank that does not say which GPU it uses is on the one where the driver lists it, and on none that others alone hold. One that says so
+// is on no other, watched or not; CUDA may name the GPU of a slice.
+func TestWhichGPUByWhatElseIsKnown(t *testing.T) {
+	const child = 99 // of the job
+	for name, c := range map[string]struct {
+		parent string // of the first GPU
+		says   string // the rank
+		lists  [2][]uint32
+		at     float64 // ms, of the look
+		inside bool    // the rank is in a container
+		want   string
+		gpus   int  // that are the job's
+		alone  bool // there is no second GPU
+	}{
+		"the only one, others on it":             {lists: [2][]uint32{{4}}, at: 20_000, alone: true, want: "", gpus: 0},
+		"the only one, others on it at first":    {lists: [2][]uint32{{4}}, at: 5000, alone: true, want: "GPU-a C", gpus: 1},
+		"the only one, others and the job's":     {lists: [2][]uint32{{4, 10}}, at: 20_000, alone: true, want: "GPU-a A", gpus: 1},
+		"the only one, and nobody on it":         {lists: [2][]uint32{{0}}, at: 20_000, alone: true, want: "GPU-a A", gpus: 1},
+		"the only one, and it is not the rank's": {says: "GPU-c", alone: true, want: "", gpus: 0},
+		"listed on the second":                   {lists: [2][]uint32{{4}, {10}}, at: 5000, want: "GPU-b A", gpus: 1},
+		"listed on both":                         {lists: [2][]uint32{{10}, {10}}, at: 5000, want: "GPU-a C", gpus: 2},
+		"listed on none":                         {lists: [2][]uint32{{0}, {0}}, at: 20_000, want: "GPU-a C", gpus: 1},
+		"others on the first":                    {lists: [2][]uint32{{4}, {0}}, at: 20_000, want: "", gpus: 1},
+		"others on both":                         {lists: [2][]uint32{{4}, {5}}, at: 20_000, want: "", gpus: 0},
+		"a child of the job on the first":        {lists: [2][]uint32{{child}, {0}}, at: 20_000, want: "GPU-a C", gpus: 1},
+		"others, and it may not be there yet":    {lists: [2][]uint32{{4}, {0}}, at: 5000, want: "GPU-a C", gpus: 1},
+		"others, and pids are not its own":       {lists: [2][]uint32{{4}, {0}}, at: 20_000, inside: true, want: "GPU-a C", gpus: 1},
+		"says another":                           {says: "GPU-c", want: "", gpus: 0},
+		"says the one a slice is cut from":       {says: "GPU-p", parent: "GPU-p", want: "GPU-a A", gpus: 1},
+	} {
+		x := newTape(t)
+		x.observe(30_000)
+		gpus := []recording.GPUNote{{UUID: "GPU-a", Parent: c.parent, Grade: "A"}, {UUID: "GPU-b", Grade: "A"}}
+		if c.alone {
+			gpus = gpus[:1]
+		}
+		agent := x.agent(gpus...)
+		x.write(agent, recording.Process{Ref: uint16(recording.RoleChild), PID: child, Begin: at(0), End: at(1000)}.Encode())
+		number, space := 0, uint64(0xEFFFFFFC)
+		if c.inside {
+			space = 4026533000
+		}
+		d := recording.Declaration{Producer: recording.ProducerMain, Host: "node0", PID: 10, Namespace: space, Rank: &number}
+		if c.says != "" {
+			d.GPUUUID = &c.says
+		}
+		id, err := x.Declare(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.train(id, 30_000, 100, 1)
+		for ref, pids := range c.lists {
+			for _, pid := range pids {
+				x.write(agent, recording.GPUProcess{Ref: uint16(ref), Begin: at(0), End: at(c.at), PID: pid, Memory: recording.Unknown64}.Encode())
+			}
+		}
+		r := x.run()
+		got := ""
+		for _, g := range r.GPUs {
+			if len(g.Holders) > 0 {
+				got = g.UUID + " " + string(g.Grade)
+			}
+		}
+		if got != c.want || len(r.GPUs) != c.gpus {
+			t.Errorf("%s: on %q, want %q; %d GPUs, want %d", name, got, c.want, len(r.GPUs), c.gpus)
+		}
+		if len(r.GPUs) == 0 && !strings.Contains(r.Quality.GPU.Why, "left out") {
+			t.Errorf("%s: why no GPU: %q", name, r.Quality.GPU.Why)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // ours returns the devices of a node that are the job's. On a machine that several jobs share, every GPU is watched; those on which no
 // rank runs are the job's only if somebody says so: they are assigned to the holder of one on which ranks run, or a rank has a context
-// there. Where no rank could be found on any, all are taken. Of a GPU that is cut into slices, the slices are the devices.
+// there. Where no rank could be found on any, all are taken that may be theirs. Of a GPU that is cut into slices, the slices are the devices.
 func (r *run) ours(node *load.Node, devices []*device, ranks []*rank) []*device {
 	devices = slices.DeleteFunc(devices, func(d *device) bool {
 		return len(d.ranks) == 0 && slices.ContainsFunc(node.GPUs, func(g *load.GPU) bool { return g.Note.Parent != "" && g.Note.Parent == d.Note.UUID })
@@ -24,11 +24,12 @@ func (r *run) ours(node *load.Node, devices []*device, ranks []*rank) []*device 
 			}
 		}
 	}
-	if !found {
-		return devices
-	}
+	found = found || slices.ContainsFunc(ranks, func(k *rank) bool { return k.GPU() != "" })
 	all := len(devices)
 	devices = slices.DeleteFunc(devices, func(d *device) bool {
+		if !found {
+			return d.withOthers(ranks)
+		}
 		return len(d.ranks) == 0 && !d.usedBy(ranks) && !slices.ContainsFunc(d.assigned(), func(h string) bool { return holders[h] })
 	})
 	r.foreign += all - len(devices)
@@ -40,6 +41,43 @@ func (d *device) usedBy(ranks []*rank) bool {
 	return slices.ContainsFunc(ranks, func(k *rank) bool {
 		return k.Declaration.PID > 0 && (k.MachinePID() && d.PIDs[uint32(k.Declaration.PID)] || d.seenFromOutside(k))
 	})
+}
+
+// withOthers reports that processes have a context on the device and none of them is of the job, at a look by when its ranks would have had
+// one: one that said to have initialised CUDA has it, and any other after as long as passes between two looks.
+func (d *device) withOthers(ranks []*rank) bool {
+	ready := load.Unknown
+	for _, k := range ranks {
+		if k.Begin == load.Unknown {
+			return false
+		}
+		ready = max(ready, k.settledBy())
+	}
+	return ready != load.Unknown && d.listsOthers(ranks, ready)
+}
+
+// listsOthers reports that some look since found processes, and none ever one of the job's. Pids are compared only where the ranks' are those
+// of the machine; of a rank in a container it is not known.
+func (d *device) listsOthers(ranks []*rank, since int64) bool {
+	if d.usedBy(ranks) || slices.ContainsFunc(ranks, func(k *rank) bool { return !k.MachinePID() }) {
+		return false
+	}
+	for pid := range d.PIDs { // of a child, whose part in the job nobody else tells
+		if _, ours := d.Node.Usage.Processes[pid]; ours {
+			return false
+		}
+	}
+	return slices.ContainsFunc(d.Looks, func(l load.Look) bool { return l.At >= since && l.Processes > 0 })
+}
+
+// settledBy is when a rank has a context on its GPU, if it is to have one.
+func (k *rank) settledBy() int64 {
+	for _, m := range k.Marks {
+		if m.Code == recording.MarkCUDA {
+			return m.Begin
+		}
+	}
+	return k.Begin + betweenLooks
 }
 
 // seenFromOutside reports whether somebody who looked from outside its container named the rank's process as it calls itself.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/analysis/load"
-	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/analysis/verdict"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
@@ -90,6 +90,8 @@ func (r *run) coverage(q *Quality) {
 	}
 	trouble := r.trouble()
 	switch {
+	case len(r.devices) == 0 && r.foreign > 0:
+		q.GPU.Why = r.leftOut()
 	case len(r.devices) == 0 && trouble != "":
 		q.GPU.Why = "no GPU was watched: " + trouble
 	case len(r.devices) == 0:
@@ -178,7 +180,7 @@ func (r *run) warnings() (all []string) {
 		warn("%d batches were built by workers that no loader claims", r.job.Reading.Orphans)
 	}
 	for _, k := range r.ranked {
-		if k.device != nil && k.joined == stat.GradeC {
+		if k.guessed() {
 			warn("rank %d did not say which GPU it uses: taken in the order of ranks", k.Number)
 		}
 		for _, g := range k.Notes.SaveGuards {
@@ -189,12 +191,21 @@ func (r *run) warnings() (all []string) {
 	all = append(all, r.otherWindows()...)
 	all = append(all, r.troubled()...)
 	if r.foreign > 0 {
-		warn("%d GPUs beside those that ranks run on were watched and are left out: nothing says that they are assigned to this job", r.foreign)
+		warn("%s", r.leftOut())
 	}
 	if world := r.world(); world > r.out.Job.Ranks && r.out.Job.Ranks > 0 {
 		warn("%d of %d ranks were recorded", r.out.Job.Ranks, world)
 	}
 	return all
+}
+
+// leftOut says that GPUs are not looked at.
+func (r *run) leftOut() string {
+	if len(r.devices) == 0 {
+		return fmt.Sprintf("no GPU of this job was watched: %s seen and left out, for ranks say that they use others, or processes that are not the job's hold them",
+			phrase.Count(float64(r.foreign), "GPU"))
+	}
+	return fmt.Sprintf("%d GPUs beside those that ranks run on were watched and are left out: nothing says that they are assigned to this job", r.foreign)
 }
 
 // besides says what else may feed a job whose fetches are seen: a loader that is not, or another rank.

@@ -46,7 +46,7 @@ func (k *rank) row() Rank {
 	row := Rank{Rank: k.Number, Host: k.Node.Host, PID: d.PID, Steps: k.steps, Ended: k.end(),
 		LocalRank: maybe(d.LocalRank, "the launcher did not say"),
 		Restart:   maybe(d.Restart, "the launcher did not say"),
-		GPUUUID:   unit.None[string]("it runs on no GPU that was watched"),
+		GPUUUID:   unit.None[string]("it runs on no GPU that was watched"), GPUGuessed: k.guessed(),
 	}
 	switch {
 	case k.GPU() != "":

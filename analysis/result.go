@@ -95,6 +95,7 @@ type Rank struct {
 	PID              int                `json:"pid"`
 	Restart          unit.Maybe[int]    `json:"restart"`
 	GPUUUID          unit.Maybe[string] `json:"gpu_uuid"`
+	GPUGuessed       bool               `json:"gpu_guessed"` // nothing told which GPU it uses: taken in the order of ranks
 	Steps            int                `json:"steps"`
 	DataWaitShare    Ratio              `json:"data_wait_share"`
 	ExposedWaitShare Ratio              `json:"exposed_wait_share"`

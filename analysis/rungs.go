@@ -138,7 +138,11 @@ func plus(a, b Ratio) Ratio {
 // holders names who has the device: ranks of the job, and whom a scheduler assigned it to.
 func (d *device) holders(g *GPU) {
 	for _, k := range d.ranks {
-		g.Holders = append(g.Holders, fmt.Sprintf("rank %d (pid %d)", k.Number, k.Declaration.PID))
+		name := fmt.Sprintf("rank %d (pid %d)", k.Number, k.Declaration.PID)
+		if k.guessed() {
+			name = fmt.Sprintf("rank %d (pid %d, a guess)", k.Number, k.Declaration.PID)
+		}
+		g.Holders = append(g.Holders, name)
 	}
 	g.Shared, g.AssignedBy = d.sharing(), unit.None[string](notTold)
 	for _, a := range d.Allocations {

@@ -200,9 +200,11 @@ func WindowOf(v recording.GPU) Window {
 	return w
 }
 
-// SameGPU compares UUIDs: PyTorch leaves out the prefix that NVML writes.
+// SameGPU compares UUIDs: PyTorch leaves out the prefix that NVML writes, which is another one for a slice.
 func SameGPU(a, b string) bool {
-	strip := func(s string) string { return strings.ToLower(strings.TrimPrefix(s, "GPU-")) }
+	strip := func(s string) string {
+		return strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(s, "GPU-"), "MIG-"))
+	}
 	return a != "" && strip(a) == strip(b)
 }
 

@@ -8,10 +8,30 @@ import (
 // sure says in one line how far the numbers can be trusted and what it cost to get them.
 func sure(r *analysis.Result) []string {
 	out := []string{replayed(r), hookCost(r), coverage(r)}
+	if text := guessed(r); text != "" {
+		out = append(out, text)
+	}
 	if n := r.Quality.Hook.Dropped; n > 0 {
 		out = append(out, plural64(n, "record")+" dropped")
 	}
 	return out
+}
+
+// guessed says whose GPU is not known for certain.
+func guessed(r *analysis.Result) string {
+	n := 0
+	for _, k := range r.Ranks {
+		if k.GPUGuessed {
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case len(r.Ranks) == 1:
+		return "which GPU the job uses is a guess"
+	}
+	return "which GPU a rank uses is a guess for " + count(n) + " of " + count(len(r.Ranks))
 }
 
 func replayed(r *analysis.Result) string {
