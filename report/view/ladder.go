@@ -1,9 +1,6 @@
 package view
 
 import (
-	"cmp"
-	"math"
-
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
@@ -29,7 +26,7 @@ func ladder(r *analysis.Result) Ladder {
 		return Ladder{Rungs: unknownRungs(why), Words: "What the GPUs did is unknown: " + why + "."}
 	}
 	rung := func(name, note string, pick func(analysis.GPU) analysis.Est) Rung {
-		e, covered := overGPUs(r.GPUs, pick)
+		e, covered := analysis.OverGPUs(r.GPUs, pick)
 		if covered > 0 && covered < len(r.GPUs) {
 			note = joinNotes(note, "known for "+count(covered)+" of "+count(len(r.GPUs))+" GPUs")
 		}
@@ -91,49 +88,5 @@ func jobSM(r *analysis.Result) (analysis.Est, int) {
 	if why, none := noSM(r); none && len(r.GPUs) == 0 {
 		return unit.None[stat.Estimate](why), 0
 	}
-	return overGPUs(r.GPUs, func(g analysis.GPU) analysis.Est { return g.SMActiveRatio })
-}
-
-// overGPUs is the mean of a share over the GPUs that know it, weighted by how long each was allocated.
-// Its bounds are the means of theirs, as if all erred the same way: the widest they can be.
-func overGPUs(gpus []analysis.GPU, pick func(analysis.GPU) analysis.Est) (analysis.Est, int) {
-	var sum stat.Estimate
-	var weight float64
-	covered := 0
-	for _, g := range gpus {
-		e, ok := pick(g).Get()
-		if !ok || math.IsNaN(e.Value) {
-			continue
-		}
-		w := cmp.Or(float64(g.AllocatedNS), 1)
-		sum = fold(sum, e, w, covered == 0)
-		weight += w
-		covered++
-	}
-	if covered == 0 {
-		return firstMissing(gpus, pick), 0
-	}
-	sum.Value, sum.Low, sum.High = sum.Value/weight, sum.Low/weight, sum.High/weight
-	return unit.Some(sum), covered
-}
-
-func fold(sum, e stat.Estimate, w float64, first bool) stat.Estimate {
-	sum.Value += w * e.Value
-	sum.Low += w * e.Low
-	sum.High += w * e.High
-	sum.N += e.N
-	sum.Grade = stat.Worse(sum.Grade, e.Grade)
-	if first {
-		sum.Source = e.Source
-	} else if sum.Source != e.Source {
-		sum.Source = "several sources"
-	}
-	return sum
-}
-
-func firstMissing(gpus []analysis.GPU, pick func(analysis.GPU) analysis.Est) analysis.Est {
-	for _, g := range gpus {
-		return missingAs[stat.Estimate](pick(g))
-	}
-	return unit.None[stat.Estimate]("no GPU was sampled")
+	return r.SMActivity()
 }

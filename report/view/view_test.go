@@ -83,12 +83,12 @@ func TestOverGPUs(t *testing.T) {
 	gpu := func(ns int64, sm analysis.Est) analysis.GPU { return analysis.GPU{AllocatedNS: ns, SMActiveRatio: sm} }
 	strong := unit.Some(stat.Estimate{Value: 0.9, Low: 0.8, High: 1, N: 5, Grade: stat.GradeA, Source: "DCGM"})
 	weak := unit.Some(stat.Estimate{Value: 0.1, Low: 0, High: 0.2, N: 7, Grade: stat.GradeC, Source: "NVML"})
-	e, covered := overGPUs([]analysis.GPU{gpu(3, strong), gpu(1, weak), gpu(9, unit.None[stat.Estimate]("lost"))}, func(g analysis.GPU) analysis.Est { return g.SMActiveRatio })
+	e, covered := analysis.OverGPUs([]analysis.GPU{gpu(3, strong), gpu(1, weak), gpu(9, unit.None[stat.Estimate]("lost"))}, func(g analysis.GPU) analysis.Est { return g.SMActiveRatio })
 	got, ok := e.Get()
 	if want := (stat.Estimate{Value: 0.7, Low: 0.6, High: 0.8, N: 12, Grade: stat.GradeC, Source: "several sources"}); !ok || covered != 2 || !near(got, want) {
 		t.Errorf("got %+v over %d, want %+v over 2", got, covered, want)
 	}
-	if e, _ := overGPUs([]analysis.GPU{gpu(9, unit.Broken[stat.Estimate]("lost"))}, func(g analysis.GPU) analysis.Est { return g.SMActiveRatio }); e.State() != unit.Failed || e.Why() != "lost" {
+	if e, _ := analysis.OverGPUs([]analysis.GPU{gpu(9, unit.Broken[stat.Estimate]("lost"))}, func(g analysis.GPU) analysis.Est { return g.SMActiveRatio }); e.State() != unit.Failed || e.Why() != "lost" {
 		t.Errorf("where no GPU knows, the first says why: got %v %q", e.State(), e.Why())
 	}
 }
