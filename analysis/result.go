@@ -7,6 +7,7 @@ import (
 	"github.com/datawait/datawait/analysis/fixes"
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/stat"
+	"github.com/datawait/datawait/analysis/track"
 	"github.com/datawait/datawait/analysis/verdict"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -47,6 +48,10 @@ type Result struct {
 	Model     Model                 `json:"model"`
 	Host      Host                  `json:"host"`
 	Quality   Quality               `json:"quality"`
+
+	// TrackRecord is how earlier predictions on this machine came out (datawait compare); nil where none was checked. It is
+	// of the machine that made this report, not of the run.
+	TrackRecord *track.TrackRecord `json:"track_record"`
 
 	// Timeline feeds the pictures. It is long, so it is not part of the JSON document.
 	Timeline Timeline `json:"-"`

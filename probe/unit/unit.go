@@ -78,6 +78,9 @@ func (m Maybe[T]) Missing() (kind Availability, why string, ok bool) {
 	return m.state, m.why, m.state != Known
 }
 
+// Lose makes the value a missing one. A document that was read back tells apart from it why a value is null.
+func (m *Maybe[T]) Lose(kind Availability, why string) { *m = Maybe[T]{state: kind, why: why} }
+
 // MarshalJSON writes the value, or null where it is missing.
 func (m Maybe[T]) MarshalJSON() ([]byte, error) {
 	if m.state != Known {
@@ -97,6 +100,16 @@ func (m *Maybe[T]) UnmarshalJSON(b []byte) error {
 	}
 	m.state = Known
 	return nil
+}
+
+// AvailabilityOf reads a word that [Availability.String] wrote; an unknown word is Unknown.
+func AvailabilityOf(word string) Availability {
+	for a := range Failed + 1 {
+		if a.String() == word {
+			return a
+		}
+	}
+	return Unknown
 }
 
 // Float returns a known float, or unknown for NaN and infinities, which no report may show.

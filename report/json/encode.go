@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/probe/unit"
 )
 
@@ -29,8 +28,9 @@ type encoder struct {
 
 func newEncoder() *encoder { return &encoder{reasons: map[string]Reason{}} }
 
-func (e *encoder) document(r *analysis.Result) ([]byte, error) {
-	e.fields("$", reflect.ValueOf(r).Elem())
+// document writes a struct and, as its last member, the reasons.
+func (e *encoder) document(v reflect.Value) ([]byte, error) {
+	e.fields("$", v)
 	e.out.Truncate(e.out.Len() - 1) // the closing brace comes after the reasons
 	e.out.WriteString(`,"reasons":`)
 	if err := e.plain(e.reasons); err != nil {
@@ -82,8 +82,11 @@ func (e *encoder) value(path string, v reflect.Value) {
 
 // absent says why a whole part is null.
 func absent(path string) string {
-	if path == "$.baseline" {
+	switch path {
+	case "$.baseline":
 		return "no cached-data test ran"
+	case "$.track_record":
+		return "no prediction was checked on this machine"
 	}
 	return "it was not observed"
 }

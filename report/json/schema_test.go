@@ -15,22 +15,39 @@ import (
 	"testing"
 
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/analysis/compare"
 )
 
 var update = flag.Bool("update", false, "write the schema and the golden files anew")
 
 // The schema cannot drift from the types: it is generated from them, and this test compares.
 func TestSchemaIsThatOfTheTypes(t *testing.T) {
-	want := generate(t)
-	if *update {
-		if err := os.WriteFile("report.schema.json", want, 0o644); err != nil {
-			t.Fatal(err)
+	for _, s := range []struct {
+		file    string
+		current []byte
+		doc     document
+	}{
+		{"report.schema.json", Schema, document{reflect.TypeFor[analysis.Result](), SchemaID, analysis.Schema, "datawait report", "What datawait found about one job."}},
+		{"compare.schema.json", CompareSchema, document{reflect.TypeFor[compare.Comparison](), CompareSchemaID, compare.Schema, "datawait comparison",
+			"Two runs of a job side by side, before a change and after it, and predictions beside what came of them."}},
+	} {
+		want := generate(t, s.doc)
+		if *update {
+			if err := os.WriteFile(s.file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
-		return
+		if !bytes.Equal(s.current, want) {
+			t.Errorf("%s is not that of its types; run: go test ./report/json -update, and look at the difference: a name may be added, none renamed", s.file)
+		}
 	}
-	if !bytes.Equal(Schema, want) {
-		t.Error("report.schema.json is not that of the types of package analysis; run: go test ./report/json -update, and look at the difference: a name may be added, none renamed")
-	}
+}
+
+// document is what a schema is of: its type, names, and what it holds in a sentence.
+type document struct {
+	root                     reflect.Type
+	id, version, title, text string
 }
 
 // object is a JSON object that keeps its order.
@@ -61,16 +78,17 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 // generator turns types into definitions, each once.
 type generator struct {
+	doc      document
 	comments map[string]string // "Result.Schema" to the comment of the field
 	order    []string
 	defs     map[string]object
 	types    map[string]reflect.Type
 }
 
-func generate(t *testing.T) []byte {
+func generate(t *testing.T, d document) []byte {
 	t.Helper()
-	g := &generator{comments: comments(t), defs: map[string]object{}, types: map[string]reflect.Type{}}
-	root := g.structure(reflect.TypeFor[analysis.Result]())
+	g := &generator{doc: d, comments: comments(t), defs: map[string]object{}, types: map[string]reflect.Type{}}
+	root := g.structure(d.root)
 	reason := object{{"type", "object"}, {"properties", object{
 		{"kind", object{{"enum", []string{"unknown", "unsupported", "failed"}}}}, {"text", object{{"type", "string"}}},
 	}}, {"required", []string{"kind", "text"}}}
@@ -82,8 +100,8 @@ func generate(t *testing.T) []byte {
 		defs = append(defs, entry{name, g.defs[name]})
 	}
 	doc := object{
-		{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", SchemaID}, {"title", "datawait report"},
-		{"description", "What datawait found about one job. Ratios are 0-1, times are seconds unless the name ends in _ns, sizes are bytes. null is unknown; reasons says why. Later versions may add members, never rename one."},
+		{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", d.id}, {"title", d.title},
+		{"description", d.text + " Ratios are 0-1, times are seconds unless the name ends in _ns, sizes are bytes. null is unknown; reasons says why. Later versions may add members, never rename one."},
 		{"type", "object"}, {"properties", properties}, {"required", names(properties)}, {"$defs", defs},
 	}
 	raw, err := json.Marshal(doc)
@@ -127,8 +145,8 @@ func (g *generator) structure(t reflect.Type) object {
 		if c := g.comments[t.Name()+"."+f.Name]; c != "" {
 			s = append(object{{"description", c}}, s...)
 		}
-		if t.Name() == "Result" && f.Name == "Schema" {
-			s = append(s, entry{"const", analysis.Schema})
+		if t == g.doc.root && f.Name == "Schema" {
+			s = append(s, entry{"const", g.doc.version})
 		}
 		properties = append(properties, entry{name, s})
 	}
