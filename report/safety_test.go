@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"github.com/yuin/goldmark/text"
 	"golang.org/x/text/width"
 
-	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/report/internal/sample"
 	"github.com/datawait/datawait/report/terminal"
 )
@@ -23,15 +23,20 @@ import (
 func TestScreenIsSafe(t *testing.T) {
 	for _, c := range situations() {
 		for _, columns := range []int{0, 60, 40} {
-			checkScreen(t, c.name, c.result, columns)
+			checkScreen(t, c.name, columns, func(w io.Writer, o terminal.Options) error { return Terminal(w, c.result, o) })
+		}
+	}
+	for _, c := range comparisons() {
+		for _, columns := range []int{0, 60, 40} {
+			checkScreen(t, c.name, columns, func(w io.Writer, o terminal.Options) error { return CompareTerminal(w, c.comparison, o) })
 		}
 	}
 }
 
-func checkScreen(t *testing.T, name string, r *analysis.Result, columns int) {
+func checkScreen(t *testing.T, name string, columns int, write func(io.Writer, terminal.Options) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Terminal(&b, r, terminal.Options{Width: columns, Files: []string{"report.html"}, Dir: "\x1b[31m" + strings.Repeat("d", 300)}); err != nil {
+	if err := write(&b, terminal.Options{Width: columns, Files: []string{"report.html"}, Dir: "\x1b[31m" + strings.Repeat("d", 300)}); err != nil {
 		t.Fatal(err)
 	}
 	limit := terminal.Width
@@ -85,32 +90,39 @@ var (
 
 // A page has the tags and attributes of its template and no others, and names no address but its own anchors.
 func TestPageIsSafe(t *testing.T) {
+	for _, c := range situations() {
+		checkPage(t, c.name, string(c.files["report.html"]))
+	}
+	for _, c := range comparisons() {
+		checkPage(t, c.name, string(c.files["compare.html"]))
+	}
+}
+
+func checkPage(t *testing.T, name, page string) {
+	t.Helper()
 	allowedTags := words("!DOCTYPE html head meta title style body header p b bdi span h1 h2 h3 main div section figure figcaption svg g path text rect ol li br a ul dl dt dd small code pre article table caption thead tbody tr th td")
 	allowedAttributes := words("lang charset http-equiv content name class role href title scope colspan id viewBox width height aria-label aria-hidden font-family style transform d x y preserveAspectRatio")
-	for _, c := range situations() {
-		page := string(c.files["report.html"])
-		for _, m := range tag.FindAllStringSubmatch(page, -1) {
-			if !allowedTags[m[2]] {
-				t.Errorf("%s: tag %s", c.name, m[0])
-			}
-			for _, a := range attribute.FindAllStringSubmatch(m[3], -1) {
-				value := strings.Trim(a[2], `"'`)
-				switch {
-				case m[2] == "!DOCTYPE":
-				case !allowedAttributes[a[1]]:
-					t.Errorf("%s: attribute in %s", c.name, m[0])
-				case a[1] == "href" && !strings.HasPrefix(value, "#"):
-					t.Errorf("%s: an address in %s", c.name, m[0])
-				case a[1] == "style" && strings.Contains(value, "url("):
-					t.Errorf("%s: an address in %s", c.name, m[0])
-				}
+	for _, m := range tag.FindAllStringSubmatch(page, -1) {
+		if !allowedTags[m[2]] {
+			t.Errorf("%s: tag %s", name, m[0])
+		}
+		for _, a := range attribute.FindAllStringSubmatch(m[3], -1) {
+			value := strings.Trim(a[2], `"'`)
+			switch {
+			case m[2] == "!DOCTYPE":
+			case !allowedAttributes[a[1]]:
+				t.Errorf("%s: attribute in %s", name, m[0])
+			case a[1] == "href" && !strings.HasPrefix(value, "#"):
+				t.Errorf("%s: an address in %s", name, m[0])
+			case a[1] == "style" && strings.Contains(value, "url("):
+				t.Errorf("%s: an address in %s", name, m[0])
 			}
 		}
-		if strings.Contains(page, "@import") || strings.Contains(page, "url(") {
-			t.Errorf("%s: the style sheet fetches something", c.name)
-		}
-		checkText(t, c.name, page)
 	}
+	if strings.Contains(page, "@import") || strings.Contains(page, "url(") {
+		t.Errorf("%s: the style sheet fetches something", name)
+	}
+	checkText(t, name, page)
 }
 
 func words(s string) map[string]bool {
@@ -140,6 +152,10 @@ func TestTicketIsSafe(t *testing.T) {
 		checkText(t, c.name, string(c.files["report.md"]))
 		checkTicket(t, c.name, c.files["report.md"])
 	}
+	for _, c := range comparisons() {
+		checkText(t, c.name, string(c.files["compare.md"]))
+		checkTicket(t, c.name, c.files["compare.md"])
+	}
 }
 
 func checkTicket(t *testing.T, name string, source []byte) {
@@ -156,7 +172,7 @@ func checkTicket(t *testing.T, name string, source []byte) {
 		case *ast.Link, *ast.AutoLink, *ast.RawHTML, *ast.HTMLBlock, *ast.CodeBlock, *ast.FencedCodeBlock, *east.Strikethrough:
 			t.Errorf("%s: %s in the ticket", name, n.Kind())
 		case *ast.Image:
-			if d := string(n.Destination); !strings.HasPrefix(d, "report-") {
+			if d := string(n.Destination); !strings.HasPrefix(d, "report-") && !strings.HasPrefix(d, "compare-") {
 				t.Errorf("%s: a picture of %s", name, d)
 			}
 		case *east.TableRow:

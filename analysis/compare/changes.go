@@ -61,7 +61,7 @@ func plainWord(raw string) string {
 	return raw
 }
 
-// commandsApart returns the words of each command that the other lacks, in their order.
+// commandsApart returns the words of each command that the other lacks, in their order; the value of a flag with its flag.
 func commandsApart(b, a []string) (before, after []string) {
 	return without(b, a), without(a, b)
 }
@@ -71,12 +71,20 @@ func without(words, others []string) (out []string) {
 	for _, w := range others {
 		left[w]++
 	}
+	flag := "" // the word before, where it is a flag that both have
 	for _, w := range words {
 		if left[w] > 0 {
 			left[w]--
+			flag = ""
+			if strings.HasPrefix(w, "-") {
+				flag = w
+			}
 			continue
 		}
-		out = append(out, w)
+		if flag != "" && !strings.HasPrefix(w, "-") {
+			out = append(out, flag)
+		}
+		out, flag = append(out, w), ""
 	}
 	return out
 }

@@ -31,7 +31,7 @@ func Run(before, after Input, o Options) *Comparison {
 	c.Objections = objections(b, a, refusal)
 	c.Rows, c.Batch = rows(measures, b, a, o, refusal), rows(perBatch, b, a, o, refusal)
 	c.Accounts, c.Step = accounts(b, a, refusal), anatomy(b, a, refusal)
-	c.Comparable = slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Outcome.compared() })
+	c.Comparable = slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Outcome.Compared() })
 	if c.Comparable {
 		c.Predictions, c.Unclear = checks(b, a, o, c.Changes)
 	}
@@ -64,7 +64,7 @@ func rows(of []measure, b, a side, o Options, refusal string) []Row {
 	out := make([]Row, 0, len(of))
 	for _, m := range of {
 		r := weigh(m.id, m.unit, m.want, m.of(b, o), m.of(a, o), m.why(b, a, refusal))
-		if m.id == RowSM && r.Outcome.compared() {
+		if m.id == RowSM && r.Outcome.Compared() {
 			r.Note = smNote(b, a)
 		}
 		out = append(out, r)

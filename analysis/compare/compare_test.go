@@ -95,7 +95,7 @@ func TestWhatIsNotComparableIsNotCompared(t *testing.T) {
 			}
 		}
 		for _, id := range c.stay {
-			if r := rowOf(t, got, id); !r.Outcome.compared() {
+			if r := rowOf(t, got, id); !r.Outcome.Compared() {
 				t.Errorf("%s: %s is %s (%s)", c.name, id, r.Outcome, r.Why)
 			}
 		}
@@ -119,7 +119,7 @@ func TestAnEmulatedRunIsNeverComparedWithARealOne(t *testing.T) {
 		t.Errorf("comparable %t, emulated %t, %d predictions", c.Comparable, c.Emulated, len(c.Predictions))
 	}
 	for _, r := range slices.Concat(c.Rows, c.Batch, c.Accounts) {
-		if r.Outcome.compared() {
+		if r.Outcome.Compared() {
 			t.Errorf("%s is %s", r.ID, r.Outcome)
 		}
 	}
@@ -206,7 +206,7 @@ func TestChangesAreListed(t *testing.T) {
 		r.Loaders[0].Dataset = "Shards"
 		r.Job.Command = []string{"python3", "train.py", "--data", "shards", "--cache"}
 	}), Options{})
-	want := []Change{{"multiprocessing_context", "None", "spawn"}, {"num_workers", "2", "6"}, {"dataset", "Catalogue", "Shards"}, {"command", "objects", "shards --cache"}}
+	want := []Change{{"multiprocessing_context", "None", "spawn"}, {"num_workers", "2", "6"}, {"dataset", "Catalogue", "Shards"}, {"command", "--data objects", "--data shards --cache"}}
 	if !slices.Equal(c.Changes, want) {
 		t.Errorf("%+v", c.Changes)
 	}

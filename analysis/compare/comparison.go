@@ -73,8 +73,8 @@ const (
 	Unknown       Outcome = "unknown"        // one or both are not known
 )
 
-// compared reports whether a row says anything of a difference.
-func (o Outcome) compared() bool { return o != NotComparable && o != Unknown }
+// Compared reports whether a row says anything of a difference.
+func (o Outcome) Compared() bool { return o != NotComparable && o != Unknown }
 
 // Objection is something that differs between the runs besides what is compared.
 type Objection struct {

@@ -180,7 +180,7 @@ func remarks(b, a side) []Objection {
 		foreign, known := s.Host.ForeignCores.Get()
 		cores, also := s.Host.Cores.Get()
 		if known && also && cores > 0 && foreign >= busy*cores {
-			add("busy-machine", "during the run %s other programs kept %.2g of %.3g cores busy, which no interval accounts for", s.when, foreign, cores)
+			add("busy-machine", "other programs kept %.2g of %.3g cores busy during the run %s; no interval accounts for that", foreign, cores, s.when)
 		}
 		if d := s.Quality.Damage; d.Unfinished || d.BadFiles > 0 {
 			add("damaged", "the recording of the run %s is incomplete", s.when)

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"regexp"
@@ -31,6 +32,8 @@ func checks(b, a side, o Options, changed []Change) ([]Check, []string) {
 		out = append(out, check(b, a, x).judge(foul(b, a, x, found, changed, len(notClear) > 0 && len(o.Applied) == 0)))
 	}
 	if c, ok := planned(b, a, found); ok {
+		out = append(out, c)
+	} else if c, ok := atLeast(b, a, found, o, changed); ok {
 		out = append(out, c)
 	}
 	return out, unclear
@@ -109,7 +112,7 @@ func foul(b, a side, x applied, found []applied, changed []Change, unclear bool)
 		return text
 	}
 	if len(found) > 1 {
-		return "it was applied together with " + otherTitles(x, found) + ", and what it did alone was not measured"
+		return "it was applied together with others, and what it did alone was not measured"
 	}
 	if unclear {
 		return "something else may have been applied with it"
@@ -118,16 +121,6 @@ func foul(b, a side, x applied, found []applied, changed []Change, unclear bool)
 		return also + " was changed with it"
 	}
 	return ""
-}
-
-func otherTitles(x applied, found []applied) string {
-	var titles []string
-	for _, y := range found {
-		if y.fix.ID != x.fix.ID {
-			titles = append(titles, "“"+y.fix.Title+"”")
-		}
-	}
-	return strings.Join(titles, " and ")
 }
 
 // sets are the loader arguments that a fix changes.
@@ -187,15 +180,59 @@ func planned(b, a side, found []applied) (Check, bool) {
 	}
 	var ids, titles []string
 	for _, step := range b.Plan[:n] {
-		if !slices.ContainsFunc(found, func(x applied) bool { return x.fix.ID == step.ID }) {
+		i := slices.IndexFunc(found, func(x applied) bool { return x.fix.ID == step.ID })
+		if i < 0 {
 			return Check{}, false
 		}
-		ids, titles = append(ids, step.ID), append(titles, step.Title)
+		ids, titles = append(ids, step.ID), append(titles, cmp.Or(step.Title, found[i].fix.Title))
 	}
 	c := Check{Fixes: ids, Title: strings.Join(titles, ", then "), Seen: "all of them were applied", Metric: RowStep, Before: b.Step.MeanSeconds,
 		Predicted: plainStep(b.Plan[n-1].StepSeconds), Measured: a.Step.MeanSeconds}
 	c.Key = c.key(b, a)
 	return c.judge(unlike(b, a)), true
+}
+
+// atLeast sets fixes that were applied together beside the best of them alone: no fix of the catalogue undoes another, so a step should be
+// no longer than that. It may be shorter, so this is no prediction of its own and counts for nothing.
+func atLeast(b, a side, found []applied, o Options, changed []Change) (Check, bool) {
+	var best *applied
+	var ids []string
+	for i, x := range found {
+		p, ok := x.fix.Predicted.StepSeconds.Get()
+		if slices.Contains(ofEpochs, x.fix.ID) || !ok || !finite(p.Value, p.Low, p.High) {
+			continue
+		}
+		ids = append(ids, x.fix.ID)
+		if best == nil || p.Value < best.fix.Predicted.StepSeconds.Or(none0).Value {
+			best = &found[i]
+		}
+	}
+	if len(ids) < 2 {
+		return Check{}, false
+	}
+	c := check(b, a, *best)
+	c.Fixes, c.Title = ids, "together, no longer than by the best of them alone ("+best.fix.Title+")"
+	c.Seen = "all of them were applied"
+	c.Key = c.key(b, a)
+	c = c.judge(cmp.Or(unlike(b, a), othersChanged(slices.Concat(ids, o.Applied), changed)))
+	c.Counted = false
+	p, _ := c.Predicted.Get()
+	if m, _ := c.Measured.Get(); c.Within.IsKnown() && m.Value < p.Low {
+		c.Why = "together they won more than the best of them alone"
+		c.Within = unit.None[bool](c.Why)
+	}
+	return c, true
+}
+
+// othersChanged names what was changed besides what fixes change.
+func othersChanged(ids []string, changed []Change) string {
+	for _, c := range changed {
+		own := slices.ContainsFunc(ids, func(id string) bool { return alsoChanged(id, []Change{c}) == "" })
+		if !own {
+			return c.What + " was changed with them"
+		}
+	}
+	return ""
 }
 
 func unlike(b, a side) string {

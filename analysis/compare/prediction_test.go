@@ -64,14 +64,14 @@ func TestAPredictionIsNotJudgedWhereSomethingElseChanged(t *testing.T) {
 		{"two fixes", job(func(r *analysis.Result) {
 			predicts(r, fixes.MoreWorkers, about(0.03, 0.004), sixWorkers)
 			predicts(r, fixes.PinMemory, about(0.09, 0.004), "")
-		}), func(r *analysis.Result) { six(r); argument(r, "pin_memory", "true") }, "together with “pin-memory”"},
+		}), func(r *analysis.Result) { six(r); argument(r, "pin_memory", "true") }, "together with others"},
 	} {
 		got := Run(c.before, repaired(c.after), Options{})
 		if len(got.Predictions) == 0 {
 			t.Fatalf("%s: %v", c.name, got.Unclear)
 		}
 		for _, p := range got.Predictions {
-			if p.Counted || p.Within.IsKnown() || p.Why == "" {
+			if p.Counted || len(p.Fixes) == 1 && (p.Within.IsKnown() || p.Why == "") {
 				t.Errorf("%s: %+v", c.name, p)
 			}
 		}
@@ -161,6 +161,34 @@ func TestAFixOfTheEpochIsJudgedByTheEpoch(t *testing.T) {
 	e, _ := p.Predicted.Get()
 	if p.Metric != RowEpoch || !is(p.Predicted, 13.6) || e.Low < 11.89 || e.High > 15.31 || !is(p.Measured, 15.5) || p.Within.Or(true) || !p.Counted {
 		t.Errorf("%+v", p)
+	}
+}
+
+// The best of two alone was to bring 30 ms (27–33). Together they took 33: within. With 20 ms they won more, and nothing is said against it.
+func TestFixesTogetherAreNoWorseThanTheBestAlone(t *testing.T) {
+	before := job(func(r *analysis.Result) {
+		predicts(r, fixes.ShardFiles, about(0.05, 0.004), "")
+		predicts(r, fixes.PreprocessOnce, about(0.030, 0.004), "")
+	})
+	named := Options{Applied: []string{fixes.ShardFiles, fixes.PreprocessOnce, fixes.PrefetchFactor}}
+	longer := func(r *analysis.Result) { argument(r, "prefetch_factor", "4") }
+	last := func(after Input, o Options) Check {
+		c := Run(before, after, o)
+		return c.Predictions[len(c.Predictions)-1]
+	}
+	if p := last(repaired(longer), named); len(p.Fixes) != 2 || !p.Within.Or(false) || p.Counted {
+		t.Errorf("%+v", p)
+	}
+	faster := func(r *analysis.Result) { longer(r); r.Step.MeanSeconds = about(0.020, 0.001) }
+	if p := last(repaired(faster), named); p.Within.IsKnown() || !strings.Contains(p.Why, "won more") {
+		t.Errorf("%+v", p)
+	}
+	slower := func(r *analysis.Result) { longer(r); r.Step.MeanSeconds = about(0.040, 0.001) }
+	if p := last(repaired(slower), named); p.Within.Or(true) || p.Counted {
+		t.Errorf("%+v", p)
+	}
+	if p := last(repaired(longer), Options{Applied: named.Applied[:2]}); p.Within.IsKnown() || !strings.Contains(p.Why, "prefetch_factor was changed") {
+		t.Errorf("an argument that nobody named: %+v", p)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestWhatADifferenceComesTo(t *testing.T) {
 		if r.Outcome != c.outcome {
 			t.Errorf("%s: %s (%s), want %s", c.name, r.Outcome, r.Why, c.outcome)
 		}
-		if r.Outcome.compared() != r.Difference.IsKnown() || !r.Outcome.compared() && r.Why == "" {
+		if r.Outcome.Compared() != r.Difference.IsKnown() || !r.Outcome.Compared() && r.Why == "" {
 			t.Errorf("%s: %s with a difference of %+v because %q", c.name, r.Outcome, r.Difference, r.Why)
 		}
 	}

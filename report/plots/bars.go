@@ -90,7 +90,7 @@ func Anatomy(name string, list []view.Anatomy) Figure {
 	return Figure{Name: name, Alt: anatomyAlt(shown), Width: width, Height: height, draw: func(p *pen) {
 		top := height
 		for _, a := range shown {
-			p.anatomy(a, top, width)
+			p.anatomy(a, top, width, a.Whole.Value)
 			top -= anatomyHeight(a, width)
 		}
 	}}
@@ -106,13 +106,13 @@ func anatomyHeight(a view.Anatomy, width vg.Length) vg.Length {
 	return vg.Length(58 + lines*keyLine)
 }
 
-func (p *pen) anatomy(a view.Anatomy, top, width vg.Length) {
+// anatomy draws one whole; full is what a bar over the whole width stands for.
+func (p *pen) anatomy(a view.Anatomy, top, width vg.Length, full float64) {
 	p.text(bold(left(normal, ink)), 0, top-9, fit(bold(left(normal, ink)), a.Name+", "+a.Whole.WithRange(), width))
 	x, y := vg.Length(0), top-34
 	p.box(track, 0, y-12, width, y+12)
-	whole := a.Whole.Value
 	for _, part := range a.Parts {
-		w := min(width*vg.Length(between(part.Value/whole, 0, 1)), width-x)
+		w := min(width*vg.Length(between(part.Value/full, 0, 1)), width-x)
 		if w > 0 {
 			p.box(partRole(part.ID), x, y-12, x+w, y+12)
 			p.stroke(paper, 1, nil, vg.Point{X: x + w, Y: y - 12}, vg.Point{X: x + w, Y: y + 12})

@@ -86,7 +86,7 @@ func (st style) span(value, low, high float64) string {
 	d := st.digits(value)
 	unit := st.factor / math.Pow10(d)
 	a, b := st.number(outward(low, unit, math.Floor), d), st.number(outward(high, unit, math.Ceil), d)
-	if low < 0 || strings.HasPrefix(a, "<") || strings.HasPrefix(a, ">") {
+	if low < 0 || strings.HasPrefix(a, "<") || strings.HasPrefix(a, ">") || strings.HasPrefix(a, "+") {
 		return a + " to " + b
 	}
 	return a + "–" + b

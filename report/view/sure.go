@@ -14,6 +14,9 @@ func sure(r *analysis.Result) []string {
 	if n := r.Quality.Hook.Dropped; n > 0 {
 		out = append(out, plural64(n, "record")+" dropped")
 	}
+	if s := recordSentence(r.TrackRecord); s != "" && len(r.Fixes) > 0 { // without a prediction nobody asks how others came out
+		out = append(out, s)
+	}
 	return out
 }
 

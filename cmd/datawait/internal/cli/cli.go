@@ -30,7 +30,8 @@ removes the most wait. It attaches to an unmodified script, needs no root, and l
 const rootExample = `  datawait demo                                  the whole story, without a GPU
   datawait diagnose -- python3 train.py          a throw-away run: live steps, then steps on cached batches
   datawait record -- python3 train.py            only watch, until the command ends
-  datawait report datawait-train-20261130-0712   make the report again from what a run left`
+  datawait report datawait-train-20261130-0712   make the report again from what a run left
+  datawait compare before after                  what a change came to, and whether predictions came true`
 
 func newRoot(s Streams) *cobra.Command {
 	root := &cobra.Command{
@@ -63,6 +64,6 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
 	return root
 }

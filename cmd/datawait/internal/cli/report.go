@@ -12,6 +12,7 @@ import (
 	"github.com/datawait/datawait/cmd/datawait/internal/folder"
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
+	"github.com/datawait/datawait/cmd/datawait/internal/trackrecord"
 	"github.com/datawait/datawait/cmd/datawait/internal/tty"
 	"github.com/datawait/datawait/probe/recording"
 	reporting "github.com/datawait/datawait/report"
@@ -33,8 +34,8 @@ const reportExample = `  datawait report datawait-train-20261130-0712
 
 // reportFlags are the flags of report.
 type reportFlags struct {
-	format, out, failOn string
-	hourCost            float64
+	format, out, failOn, record string
+	hourCost                    float64
 }
 
 func newReport(s Streams) *cobra.Command {
@@ -55,6 +56,7 @@ func newReport(s Streams) *cobra.Command {
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form (- for stdout), or folder for the files")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
 	addHourCost(cmd, &f.hourCost)
+	addTrackRecord(cmd, &f.record)
 	complete(cmd, "format", formatNames()...)
 	complete(cmd, "fail-on", gate.Verdicts()...)
 	return cmd
@@ -82,6 +84,7 @@ func (f reportFlags) run(s Streams, dir string) error {
 	if err != nil {
 		return failed(err, statusFailed)
 	}
+	result.TrackRecord = trackrecord.At(f.record, os.Getenv).Quote(result.Emulated)
 	if err := f.write(s, dir, result, opened, formats); err != nil {
 		return failed(err, statusFailed)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
+	"github.com/datawait/datawait/cmd/datawait/internal/trackrecord"
 	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -21,6 +23,7 @@ import (
 // wrapFlags are the flags that diagnose and record share.
 type wrapFlags struct {
 	out, gpu, failOn, format string
+	record                   string
 	force, quiet             bool
 	interval, grace          time.Duration
 	hourCost                 float64
@@ -37,6 +40,7 @@ func (f *wrapFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
 	flags.StringVar(&f.format, "format", reports.DefaultList, "forms of the report, a `list` of terminal, html, md, json, png")
 	addHourCost(cmd, &f.hourCost)
+	addTrackRecord(cmd, &f.record)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no report on the screen")
 	complete(cmd, "gpu", gpusource.Kinds()...)
 	complete(cmd, "format", formatNames()...)
@@ -85,7 +89,7 @@ func (f *wrapFlags) options(cmd *cobra.Command, s Streams, command []string) (wr
 		return wrap.Options{}, err
 	}
 	return wrap.Options{
-		HourCost: f.hourCost, Command: command, Out: f.out, Force: f.force, GPU: source, Interval: f.interval, Grace: f.grace,
+		HourCost: f.hourCost, TrackRecord: trackrecord.At(f.record, os.Getenv), Command: command, Out: f.out, Force: f.force, GPU: source, Interval: f.interval, Grace: f.grace,
 		FailOn: failOn, Formats: formats, Quiet: f.quiet, Version: Version,
 		Files: wrap.Files{In: s.In, Out: s.Out, Err: s.Err},
 	}, nil

@@ -34,20 +34,25 @@ var DefaultList = join(Default, ",")
 var All = append([]report.Format{Terminal}, report.Formats()...)
 
 // Parse reads a list such as "terminal,html".
-func Parse(list string) ([]report.Format, error) {
+func Parse(list string) ([]report.Format, error) { return parse(list, All) }
+
+// ParseComparison reads such a list for a comparison.
+func ParseComparison(list string) ([]report.Format, error) { return parse(list, Comparison) }
+
+func parse(list string, all []report.Format) ([]report.Format, error) {
 	var formats []report.Format
 	for name := range strings.SplitSeq(list, ",") {
 		f := report.Format(strings.TrimSpace(name))
 		switch {
 		case f == "":
-		case !slices.Contains(All, f):
-			return nil, fmt.Errorf("%q is not a format; there are %s", f, join(All, ", "))
+		case !slices.Contains(all, f):
+			return nil, fmt.Errorf("%q is not a format; there are %s", f, join(all, ", "))
 		case !slices.Contains(formats, f):
 			formats = append(formats, f)
 		}
 	}
 	if len(formats) == 0 {
-		return nil, fmt.Errorf("no format is given; there are %s", join(All, ", "))
+		return nil, fmt.Errorf("no format is given; there are %s", join(all, ", "))
 	}
 	return formats, nil
 }

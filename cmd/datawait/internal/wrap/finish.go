@@ -74,6 +74,7 @@ func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*
 		var m made
 		m.result, _, m.err = reports.Analyse(out, analysis.Options{Version: s.options.Version, HourCost: s.options.HourCost})
 		if m.err == nil {
+			m.result.TrackRecord = s.options.TrackRecord.Quote(m.result.Emulated)
 			m.names, m.err = reports.Write(m.result, out, s.options.Formats)
 		}
 		done <- m

@@ -19,6 +19,7 @@ import (
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
+	"github.com/datawait/datawait/cmd/datawait/internal/trackrecord"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/report"
 )
@@ -49,7 +50,8 @@ type Options struct {
 	Formats []report.Format
 	FailOn  gate.Gate
 
-	HourCost float64 // of a GPU, for the report; 0 = not told
+	HourCost    float64          // of a GPU, for the report; 0 = not told
+	TrackRecord trackrecord.File // of predictions that were checked, which the report quotes
 
 	Version string
 	Quiet   bool // no progress and no report on the screen

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/datawait/datawait/analysis/compare"
+	"github.com/datawait/datawait/report/html"
+	"github.com/datawait/datawait/report/json"
+	"github.com/datawait/datawait/report/markdown"
+	"github.com/datawait/datawait/report/plots"
+	"github.com/datawait/datawait/report/terminal"
+	"github.com/datawait/datawait/report/view"
+)
+
+// ComparisonFormats returns the forms that a comparison has as files.
+func ComparisonFormats() []Format { return []Format{HTML, Markdown, JSON} }
+
+// RenderComparison makes the files of two runs side by side, name to content; a form that fails does not keep the others from being made.
+func RenderComparison(c *compare.Comparison, formats []Format) (map[string][]byte, error) {
+	v := view.NewComparison(c)
+	files := map[string][]byte{}
+	var failed []error
+	for _, f := range formats {
+		if err := renderComparison(files, f, c, v); err != nil {
+			failed = append(failed, fmt.Errorf("rendering %s: %w", f, err))
+		}
+	}
+	return files, errors.Join(failed...)
+}
+
+// ComparisonNames returns the names of rendered files in the order in which they are shown to a reader.
+func ComparisonNames(files map[string][]byte) []string {
+	var names []string
+	for _, name := range []string{"compare.html", "compare.md", "compare.json"} {
+		if _, ok := files[name]; ok {
+			names = append(names, name)
+		}
+	}
+	for name := range files {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func renderComparison(files map[string][]byte, f Format, c *compare.Comparison, v view.Comparison) error {
+	switch f {
+	case HTML:
+		return keep(files, "compare.html", func(w io.Writer) error { return html.WriteComparison(w, v) })
+	case Markdown:
+		return compareTicket(files, v)
+	case JSON:
+		b, err := json.MarshalComparison(c)
+		if b != nil {
+			files["compare.json"] = b
+		}
+		return err
+	}
+	return fmt.Errorf("a comparison has no form %q", f)
+}
+
+// compareTicket makes the Markdown and the one picture it shows: the steps of both runs, where they are comparable.
+func compareTicket(files map[string][]byte, v view.Comparison) error {
+	o := markdown.Options{Files: []string{"compare.html", "compare.json"}}
+	if f := plots.Steps(v); !f.Empty() {
+		b, err := f.PNG()
+		if err != nil {
+			return err
+		}
+		o.Picture, o.Alt = "compare-"+f.Name+".png", f.Alt
+		files[o.Picture] = b
+		o.Files = append(o.Files, o.Picture)
+	}
+	return keep(files, "compare.md", func(w io.Writer) error { return markdown.WriteComparison(w, v, o) })
+}
+
+// CompareTerminal writes the one screen of a comparison to w.
+func CompareTerminal(w io.Writer, c *compare.Comparison, o terminal.Options) error {
+	return terminal.WriteComparison(w, view.NewComparison(c), o)
+}
