@@ -13,7 +13,7 @@ type rule struct {
 
 // What a pure package may use: nothing that reads a file, a clock or the network. A test looks for time.Now by itself.
 var pure = []string{
-	"bytes", "cmp", "container/heap", "embed", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "hash/fnv",
+	"bufio", "bytes", "cmp", "container/heap", "embed", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "hash/fnv",
 	"html", "html/template", "image", "image/color", "image/png", "io", "iter", "maps", "math", "math/bits", "math/cmplx", "math/rand/v2",
 	"path", "reflect",
 	"regexp", "slices", "sort", "strconv", "strings", "sync", "text/tabwriter", "text/template", "time", "unicode", "unicode/utf8",
