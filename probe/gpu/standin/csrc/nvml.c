@@ -411,7 +411,9 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
             return NVML_SUCCESS;
         }
         if (now >= deadline) return NVML_ERROR_TIMEOUT;
-        struct timespec nap = {0, 20000000}; /* the real one is woken */
+        ns_t left = deadline - now, soon = 20000000; /* the real one is woken */
+        if (next_line("xid", NULL) && left > soon) left = soon;
+        struct timespec nap = {left / 1000000000, left % 1000000000};
         nanosleep(&nap, NULL);
     }
 }

@@ -67,9 +67,12 @@ void scenario_load(void) { pthread_once(&once, load); }
 
 ns_t scenario_start(void) { return start; }
 
+/* A comparison that mostly ends at the first letter: thousands are made for each poll, and none of them by a real library. */
+static int same(const char *a, const char *b) { return a[0] == b[0] && strcmp(a, b) == 0; }
+
 const struct line *next_line(const char *what, const struct line *after) {
     for (const struct line *l = after ? after + 1 : lines; l < lines + line_count; l++)
-        if (strcmp(l->what, what) == 0) return l;
+        if (same(l->what, what)) return l;
     return NULL;
 }
 
@@ -81,7 +84,7 @@ const struct line *next_in_force(const char *what, const struct line *after) {
 
 const char *value_of(const struct line *line, const char *key) {
     for (int i = 0; i < line->count; i++)
-        if (strcmp(line->pairs[i].key, key) == 0) return line->pairs[i].value;
+        if (same(line->pairs[i].key, key)) return line->pairs[i].value;
     return NULL;
 }
 
