@@ -105,11 +105,11 @@ var keys = map[uint16]struct {
 func (s *Source) captureValues(c *gpu.Capture, d *counted) {
 	g := c.GPU(cmp.Or(d.parent, d.uuid))
 	newest := map[uint16]row{}
-	for _, watched := range []*feed{&d.prof, &d.plain} {
-		if !watched.watched {
+	for _, f := range d.feeds {
+		if !f.watched {
 			continue
 		}
-		rows, _, err := s.engine.read(d.group, watched.handle, 0)
+		rows, _, err := s.engine.read(d.group, f.handle, 0)
 		if err != nil {
 			c.Say("# %v", err)
 		}

@@ -252,12 +252,13 @@ func (e *engine) group(entities []entity) (bind.GroupHandle, error) {
 // start watches the fields of all these entities, which are of one model. How many samples the engine keeps is said in time and in
 // number: by time alone some versions kept too few (slurm-job-exporter 30, 32).
 func (e *engine) start(of []entity, fields bind.FieldHandle, interval time.Duration) error {
-	const keepSeconds, keepSamples = 60, 60
+	const keep, least = time.Minute, 60
+	samples := max(least, int32(keep/interval))
 	group, err := e.group(of)
 	if err != nil {
 		return err
 	}
-	return bind.WatchFieldsWithGroupEx(fields, group, interval.Microseconds(), keepSeconds, keepSamples)
+	return bind.WatchFieldsWithGroupEx(fields, group, interval.Microseconds(), keep.Seconds(), samples)
 }
 
 // read returns what the engine has of the watched fields since a time on its clock (µs), and that clock at the answer.

@@ -2,7 +2,7 @@ package dcgm
 
 import "time"
 
-// mark is how far one field group of one GPU was read. It is our own: what the engine calls the next time is the time of its answer,
+// mark is how far one feed was read. It is our own: what the engine calls the next time is the time of its answer,
 // and the profiling module delivers samples after their time.
 type mark struct {
 	next int64 // the engine's µs at which the next read begins

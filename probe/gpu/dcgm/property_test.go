@@ -78,17 +78,15 @@ func (e *engineTale) since(r *rand.Rand, from, now int64, fields ...uint16) (row
 func (e *engineTale) polled(r *rand.Rand, polls []int64) (windows []recording.GPU, rejected uint64) {
 	s := &Source{options: Options{Interval: time.Duration(taleInterval)}, reach: reach(time.Duration(taleInterval))}
 	s.clock.tick(e.offset, 0, 0)
-	d := &counted{windows: newAssembler(taleInterval)}
-	d.prof.fields, d.plain.fields = []uint16{fieldSM, fieldTensor}, device
+	d := &counted{windows: newAssembler(taleInterval), feeds: []*feed{{fields: []uint16{fieldSM}}, {fields: []uint16{fieldTensor}}, {fields: []uint16{fieldPower}}}}
+	if r.IntN(2) == 0 {
+		d.feeds = []*feed{{fields: []uint16{fieldTensor, fieldSM}}, {fields: []uint16{fieldPower}}}
+	}
 	for _, now := range polls {
 		var b gpu.Batch
-		for _, f := range []*feed{&d.prof, &d.plain} {
-			fields := []uint16{fieldSM, fieldTensor}
-			if f == &d.plain {
-				fields = []uint16{fieldPower}
-			}
+		for _, f := range d.feeds {
 			engine := (now + e.offset) / 1000
-			s.digest(d, &f.mark, answer{e.since(r, f.next, now, fields...), engine, now, now}, &b)
+			s.digest(d, &f.mark, answer{e.since(r, f.next, now, f.fields...), engine, now, now}, &b)
 		}
 		s.emit(d, uint64(now), &b)
 		s.forget(d, uint64(now))
@@ -221,7 +219,7 @@ func TestWhatWasCountedBeforeTheRunIsNotOfIt(t *testing.T) {
 	for us := int64(998e6); us <= 1002e6; us += 100e3 {
 		rows = append(rows, row{field: fieldSM, us: us, double: true, bits: math.Float64bits(0.5)})
 	}
-	s.digest(d, &d.prof.mark, answer{rows, 1002e6, 1002e9, 1002e9}, &b)
+	s.digest(d, &mark{}, answer{rows, 1002e6, 1002e9, 1002e9}, &b)
 	s.emit(d, 1002e9, &b)
 	if len(b.Windows) == 0 || b.Windows[0].Begin < 1000e9 || b.Rejected != 0 {
 		t.Errorf("%d windows, the first %+v, %d rejected", len(b.Windows), b.Windows[:1], b.Rejected)

@@ -12,7 +12,7 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// feed is one field group of one GPU.
+// feed is what one read asks of one GPU: some of the fields that are watched.
 type feed struct {
 	mark
 	handle  bind.FieldHandle
@@ -20,12 +20,14 @@ type feed struct {
 	watched bool
 }
 
+// fieldsPerRead keeps what a read returns small. A poll after a hundred windows brings a hundred rows of each field, and go-dcgm takes
+// over 4 KiB for each: room for 256 at once, and twice as much whenever that is too little. The engine is asked for each field by itself
+// however many a read names.
+const fieldsPerRead = 2
+
 // sample reads one GPU. The error means that the engine as a whole is in trouble.
 func (s *Source) sample(d *counted, until uint64, b *gpu.Batch) error {
-	err := s.read(d, &d.prof, b)
-	if err == nil && d.plain.watched {
-		err = s.read(d, &d.plain, b)
-	}
+	err := s.readAll(d, b)
 	if err != nil && s.inTrouble(err, until) {
 		return s.down
 	}
@@ -41,8 +43,20 @@ func (s *Source) sample(d *counted, until uint64, b *gpu.Batch) error {
 	return nil
 }
 
+func (s *Source) readAll(d *counted, b *gpu.Batch) error {
+	for _, f := range d.feeds {
+		if !f.watched {
+			continue
+		}
+		if err := s.read(d, f, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *Source) forget(d *counted, until uint64) {
-	for _, f := range []*feed{&d.prof, &d.plain} {
+	for _, f := range d.feeds {
 		d.windows.forget(f.fields, f.next, int64(until)-2*s.reach)
 	}
 }
@@ -100,7 +114,7 @@ func (s *Source) lost(d *counted) bool {
 	return err == nil && !recovered && status == bind.EntityStatusLost
 }
 
-// read takes the rows of one field group of one GPU. They overlap with those read before.
+// read takes the rows of one feed. They overlap with those read before.
 func (s *Source) read(d *counted, f *feed, b *gpu.Batch) error {
 	var rows []row
 	var now int64
@@ -159,7 +173,7 @@ func (s *Source) take(d *counted, rows []row, b *gpu.Batch) {
 		if ok && t < s.opened {
 			continue // another client's, or left from one
 		}
-		if !ok || v.impossible || !d.windows.add(r.field, r.us, sample{t, v.number}) {
+		if !ok || v.impossible || !d.windows.add(r.field, sample{r.us, t, v.number}) {
 			b.Rejected++
 		}
 		if ok && r.field == fieldSM {

@@ -38,8 +38,9 @@ type counted struct {
 	found
 	gpu.Device
 	group   bind.GroupHandle
-	prof    feed // the profiling metrics
-	plain   feed // the fields beside them, if they are watched
+	metrics []uint16 // the profiling metrics that are counted
+	begin   int64    // the engine's µs at which the first read begins
+	feeds   []*feed  // of the metrics, and of the fields beside them
 	windows *assembler
 	why     string // why the newest sample of SM activity has no value
 	counted int64  // ns, the poll that last had SM activity …

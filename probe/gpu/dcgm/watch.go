@@ -29,11 +29,11 @@ func (s *Source) watch(all []found) error {
 			d.Missing = err.Error()
 			continue
 		}
-		if d.prof.fields = pick(groups); d.prof.fields == nil {
+		if d.metrics = pick(groups); d.metrics == nil {
 			d.Missing = "DCGM does not count SM activity on this GPU"
 			continue
 		}
-		key := f.name + fmt.Sprint(f.kind, d.prof.fields)
+		key := f.name + fmt.Sprint(f.kind, d.metrics)
 		batches[key] = append(batches[key], d)
 	}
 	if err := s.watchProfiling(batches); err != nil {
@@ -63,10 +63,12 @@ func (s *Source) describe(f found) *counted {
 	d := &counted{found: f, windows: newAssembler(int64(s.options.Interval)),
 		Device: gpu.Device{Identity: identity, Ref: uint16(len(s.known)), Name: f.name, Source: Name, Grade: gpu.GradeA, Interval: uint64(s.options.Interval),
 			Index: unit.Some(int64(f.gpu))}}
-	begin := s.engineTime(s.opened) - d.windows.overlap()/1000
-	d.prof.next, d.plain.next = begin, begin
+	d.begin = s.engineTime(s.opened) - d.windows.overlap()/1000
 	if before := s.known[identity]; before != nil {
-		d.Ref, d.windows, d.prof.next, d.plain.next = before.Ref, before.windows, before.prof.next, before.plain.next
+		d.Ref, d.windows, d.feeds = before.Ref, before.windows, before.feeds
+		for _, f := range d.feeds {
+			f.watched = false
+		}
 	}
 	s.known[identity] = d
 	return d
@@ -102,7 +104,8 @@ func (s *Source) watchApart(devices []*counted) error {
 }
 
 func (s *Source) watchTogether(devices []*counted) error {
-	fields, err := s.engine.fieldGroup(devices[0].prof.fields)
+	metrics := devices[0].metrics
+	fields, err := s.engine.fieldGroup(metrics)
 	if err != nil {
 		return explain(err)
 	}
@@ -110,12 +113,38 @@ func (s *Source) watchTogether(devices []*counted) error {
 		return explain(err)
 	}
 	for _, d := range devices {
-		d.prof.handle, d.prof.watched = fields, true
 		if d.group, err = s.engine.group([]entity{d.entity}); err != nil { // it is read alone
 			return explain(err)
 		}
 	}
+	return explain(s.feed(devices, metrics))
+}
+
+// feed lets fields that are watched be read.
+func (s *Source) feed(devices []*counted, fields []uint16) error {
+	for piece := range slices.Chunk(fields, fieldsPerRead) {
+		handle, err := s.engine.fieldGroup(piece)
+		if err != nil {
+			return err
+		}
+		for _, d := range devices {
+			f := d.feedOf(piece)
+			f.handle, f.watched = handle, true
+		}
+	}
 	return nil
+}
+
+// feedOf returns the feed of these fields: the one there was before a lost connection knows how far it was read.
+func (d *counted) feedOf(fields []uint16) *feed {
+	for _, f := range d.feeds {
+		if slices.Equal(f.fields, fields) {
+			return f
+		}
+	}
+	f := &feed{mark: mark{d.begin}, fields: fields}
+	d.feeds = append(d.feeds, f)
+	return f
 }
 
 func entities(devices []*counted) (all []entity) {
@@ -136,11 +165,11 @@ func (s *Source) watchDevices() error {
 	if err == nil {
 		err = s.engine.start(entities(whole), fields, s.options.Interval)
 	}
+	if err == nil {
+		err = s.feed(whole, device)
+	}
 	if err = explain(err); errors.Is(err, errLost) {
 		return err
-	}
-	for _, d := range whole {
-		d.plain.handle, d.plain.fields, d.plain.watched = fields, device, err == nil
 	}
 	return nil
 }

@@ -19,22 +19,23 @@ type assembler struct {
 	asked  int64 // ns, the interval we asked for
 	settle int64 // ns that a window is kept open for samples out of order: one that comes later is lost
 
-	samples map[uint16]map[int64]sample // by field and time stamp of the engine
-	emitted int64                       // end of the newest window closed
-	newest  int64                       // the newest sample of SM activity
-	gaps    [9]int64                    // ns between the newest samples of SM activity, a ring
+	samples map[uint16][]sample // by field, in the order they came: few, as what is settled is forgotten
+	emitted int64               // end of the newest window closed
+	newest  int64               // the newest sample of SM activity
+	gaps    [9]int64            // ns between the newest samples of SM activity, a ring
 	gapped  int
 	slow    int // gaps in a row that were as long as what we asked for
 }
 
-// sample is one value and its time on our clock.
+// sample is one value, its time stamp and its time on our clock.
 type sample struct {
-	t int64
-	v float64
+	us int64 // the engine's
+	t  int64 // ns
+	v  float64
 }
 
 func newAssembler(asked int64) *assembler {
-	return &assembler{asked: asked, settle: max(2*asked, 200e6), samples: map[uint16]map[int64]sample{}}
+	return &assembler{asked: asked, settle: max(2*asked, 200e6), samples: map[uint16][]sample{}}
 }
 
 // overlap is how far before what was seen a read begins anew: what settles may still come there.
@@ -42,16 +43,12 @@ func (a *assembler) overlap() int64 { return a.settle + a.asked }
 
 // has reports whether the sample of this time stamp (the engine's, µs) was taken before.
 func (a *assembler) has(field uint16, us int64) bool {
-	_, ok := a.samples[field][us]
-	return ok
+	return slices.ContainsFunc(a.samples[field], func(s sample) bool { return s.us == us })
 }
 
-// add takes one sample. It reports whether the sample still counts: one of SM activity does not, once later windows were closed without it.
-func (a *assembler) add(field uint16, us int64, s sample) bool {
-	if a.samples[field] == nil {
-		a.samples[field] = map[int64]sample{}
-	}
-	a.samples[field][us] = s
+// add takes one sample that was not taken before. It reports whether the sample still counts: one of SM activity does not, once later windows were closed without it.
+func (a *assembler) add(field uint16, s sample) bool {
+	a.samples[field] = append(a.samples[field], s)
 	if field != fieldSM {
 		return true
 	}
@@ -169,14 +166,11 @@ func (a *assembler) near(field uint16, begin, end int64) float64 {
 // come begin where the newest closed one ended. What is older than oldest (our time) goes in any case, but for that end.
 func (a *assembler) forget(fields []uint16, us, oldest int64) {
 	for _, field := range fields {
-		of := a.samples[field]
-		for stamp, s := range of {
+		a.samples[field] = slices.DeleteFunc(a.samples[field], func(s sample) bool {
 			if field == fieldSM && s.t == a.emitted {
-				continue
+				return false
 			}
-			if s.t < oldest || stamp < us && s.t < a.emitted-a.asked {
-				delete(of, stamp)
-			}
-		}
+			return s.t < oldest || s.us < us && s.t < a.emitted-a.asked
+		})
 	}
 }
