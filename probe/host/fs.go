@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -101,11 +103,27 @@ func (f *files) numbers(path string, into []int) ([]int, error) {
 		if n == 0 {
 			return into, nil
 		}
-		_, _, names := unix.ParseDirent(f.buf[:n], -1, nil)
-		for _, name := range names {
-			if v, ok := decimal([]byte(name)); ok && v < 1<<31 {
+		for entries := f.buf[:n]; len(entries) > 0; {
+			var name []byte
+			name, entries = nextEntry(entries)
+			if v, ok := decimal(name); ok && v < 1<<31 {
 				into = append(into, int(v))
 			}
 		}
 	}
+}
+
+// nextEntry returns the name of the first of some folder entries, as getdents64(2) writes them: inode and offset, the length of the
+// entry, its type, and a name that ends with a zero byte. unix.ParseDirent makes a string of each, and there are thousands of processes.
+func nextEntry(b []byte) (name, rest []byte) {
+	const lengthAt, nameAt = 16, 19
+	if len(b) < nameAt {
+		return nil, nil
+	}
+	length := int(binary.NativeEndian.Uint16(b[lengthAt:]))
+	if length < nameAt || length > len(b) {
+		return nil, nil
+	}
+	name, _, _ = bytes.Cut(b[nameAt:length], []byte{0})
+	return name, b[length:]
 }

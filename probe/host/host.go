@@ -26,7 +26,7 @@ type Options struct {
 	Job     func() []Known              // processes known to belong to the job, asked at every scan; nil = none
 	Self    int                         // pid of the agent, which never counts to the job
 	Sockets func() (SocketTable, error) // opens the table of TCP sockets; nil = OpenTCP
-	Tick    time.Duration               // of the machine, its devices and limits; 0 = 1 s
+	Tick    time.Duration               // of the machine, its devices and limits; 0 = 1 s. Processes are read no more often than each second
 }
 
 // processTick is how often processes, their threads and their sockets are read: each costs a system call or three.
@@ -83,6 +83,7 @@ func New(out *recording.Appender, o Options) *Host {
 
 // Parts lists what is sampled, in the order it should be: the first sample of a part only sets its counters' origin.
 func (h *Host) Parts() []Part {
+	process := max(processTick, h.tick)
 	part := func(name string, every time.Duration, run func() error) Part {
 		return Part{"host/" + name, every, func(context.Context, uint64) error { return run() }}
 	}
@@ -92,8 +93,8 @@ func (h *Host) Parts() []Part {
 		part("pressure", h.tick, h.samplePressure),
 		part("disks", h.tick, h.sampleDisks),
 		part("network", h.tick, h.sampleNetwork),
-		part("sockets", processTick, h.sampleSockets),
-		part("processes", processTick, h.sampleProcesses),
+		part("sockets", process, h.sampleSockets),
+		part("processes", process, h.sampleProcesses),
 	}
 }
 

@@ -20,6 +20,22 @@ type Known struct {
 	Role       recording.ProcessRole
 }
 
+// Member names a process of the job for good.
+type Member struct {
+	PID        int
+	StartTicks uint64 // field 22 of /proc/PID/stat
+}
+
+// Members lists the processes of the job, ascending. With an error they are those that were known before.
+func (h *Host) Members() ([]Member, error) {
+	err := h.tree.scan()
+	all := make([]Member, len(h.tree.order))
+	for i, pid := range h.tree.order {
+		all[i] = Member{pid, h.tree.members[pid].start}
+	}
+	return all, err
+}
+
 // member is a process of the job. Once a member it stays one until it ends, whoever becomes its parent: a process whose
 // parent ended is handed to init or to a subreaper (PR_SET_CHILD_SUBREAPER), and belongs to the job all the same.
 type member struct {
@@ -64,7 +80,7 @@ type tree struct {
 	known     []Known        // of the last scan
 	scans     int
 	scanned   uint64 // ns, begin of the last scan
-	pids      []int
+	pids      []int  // of all processes, ascending
 }
 
 func newTree(f *files, o Options) *tree {
@@ -85,32 +101,30 @@ func (t *tree) scan() error {
 	if t.pids, err = t.files.numbers(t.files.Proc, t.pids[:0]); err != nil {
 		return err
 	}
+	slices.Sort(t.pids) // as the kernel lists them
 	if t.scans%strangersKept == 0 {
 		clear(t.strangers)
 	}
 	t.scans++
 	t.scanned, t.joined = at, 0
-	present := t.presence()
-	t.renew(present)
-	t.admitKnown(present)
+	t.renew()
+	t.admitKnown()
 	t.meet()
 	t.adopt()
-	t.settle(present)
+	t.settle()
 	return nil
 }
 
-func (t *tree) presence() map[int]bool {
-	present := make(map[int]bool, len(t.pids))
-	for _, pid := range t.pids {
-		present[pid] = true
-	}
-	return present
+// present reports whether a process was there at the last scan.
+func (t *tree) present(pid int) bool {
+	_, found := slices.BinarySearch(t.pids, pid)
+	return found
 }
 
 // renew reads the stat of members and drops those that ended or whose pid is somebody else's now.
-func (t *tree) renew(present map[int]bool) {
+func (t *tree) renew() {
 	for pid, m := range t.members {
-		if !present[pid] || !t.read(m) {
+		if !t.present(pid) || !t.read(m) {
 			t.files.release(&m.statFile, &m.statusFile, &m.ioFile)
 			delete(t.members, pid)
 		}
@@ -145,14 +159,14 @@ func (t *tree) stat(pid int) (processStat, error) {
 // admitKnown makes members of the processes the caller knows, and gives members the role the caller knows.
 //
 // The list may hold thousands that ended, the workers of all epochs, so only pids that are there are looked at.
-func (t *tree) admitKnown(present map[int]bool) {
+func (t *tree) admitKnown() {
 	t.known = nil
 	if t.job != nil {
 		t.known = t.job()
 	}
 	for _, k := range t.known {
 		m := t.members[k.PID]
-		if m == nil && present[k.PID] {
+		if m == nil && t.present(k.PID) {
 			m = t.admit(k.PID, k.StartTicks, k.Role)
 		}
 		if m == nil || !k.names(m) {
@@ -233,9 +247,9 @@ func (t *tree) descends(s stranger) bool {
 }
 
 // settle orders the members, gives roles by name where the caller knew none, and forgets processes that are gone.
-func (t *tree) settle(present map[int]bool) {
+func (t *tree) settle() {
 	for pid := range t.strangers {
-		if !present[pid] {
+		if !t.present(pid) {
 			delete(t.strangers, pid)
 		}
 	}

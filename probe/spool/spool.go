@@ -39,7 +39,7 @@ const (
 	rescanEvery = 1e9 // ns between two readings of the folder in which nothing seems to have changed
 	aliveEvery  = 1e9 // ns between two looks at whether a process lives
 	workerEvery = 5e8 // ns between two readings of a worker's ring, unless it will be overrun soon; a training process's is read at every poll
-	fullSoon    = 1e9 // ns: a ring that would be overrun in less time is read more often
+	fullSoon    = 2e9 // ns: a ring that would be overrun in less time is read more often
 	ringTries   = 3   // polls in which a ring may be unreadable before it is given up
 )
 

@@ -123,14 +123,14 @@ func TestARingIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// Sixteen records fit: at 80 a second the ring lasts a fifth of a second, at 8 a second two.
+// Sixteen records fit: at 80 a second the ring lasts a fifth of a second, at 5 a second three.
 func TestARingThatWillBeOverrunSoonIsSaidToFill(t *testing.T) {
 	j := newJob(t, Options{})
 	w := j.start(7, recording.ProducerMain, 0)
 	for i, step := range []struct {
 		after, records int // ms, and how many came in that time
 		filling        bool
-	}{{200, 5, true}, {200, 3, false}, {200, 16, true}, {25, 2, true}, {25, 0, false}, {200, 1, false}} {
+	}{{200, 5, true}, {200, 1, false}, {200, 16, true}, {25, 2, true}, {25, 0, false}, {200, 1, false}} {
 		write(t, w, step.records)
 		j.now += uint64(step.after) * 1e6
 		j.poll(j.now)

@@ -140,6 +140,3 @@ func Family(root int) func(pid int) bool {
 	pids := descendants(root, processes())
 	return func(pid int) bool { return slices.Contains(pids, pid) }
 }
-
-// Descendants returns the process ids of the command and everything below it.
-func (j *Job) Descendants() []int { return descendants(j.pid, processes()) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/spool"
 )
@@ -24,6 +25,8 @@ type agent struct {
 	drainer *spool.Drainer
 	page    *recording.ControlWriter
 	test    *conductor // nil when this run is only observed
+	pace    pace
+	machine *host.Host
 	pythons *pythons
 	gpu     *gpuWatch
 	holders holders
@@ -33,7 +36,7 @@ type agent struct {
 	trained    bool   // a step was seen
 	unfedSince uint64 // ns, when steps without a fetch were seen first; 0 = never
 
-	shown   uint64                  // ns, when progress was shown last
+	showAt  uint64                  // ns, when progress is shown next
 	flushAt uint64                  // ns, when the recording is written next
 	lookAt  uint64                  // ns, when Pythons are looked for next
 	began   uint64                  // CLOCK_MONOTONIC at the start of the command
@@ -60,7 +63,7 @@ type rank struct {
 
 // startAgent prepares everything that does not need the command yet, so that nothing is missed of it.
 func startAgent(s *session, out string) (*agent, error) {
-	a := &agent{session: s, pythons: newPythons(s.folder.Dir, s.hook), said: map[string]bool{}, over: make(chan string, 1)}
+	a := &agent{session: s, pace: paceOf(s.options), pythons: newPythons(s.folder.Dir, s.hook), said: map[string]bool{}, over: make(chan string, 1)}
 	var err error
 	if a.writer, err = recording.Create(out, s.manifest(), recording.Options{}); err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 	live := a.drainer.Live()
 	a.remember(live)
 	elapsed := time.Duration(now - a.began)
-	if elapsed >= showAfter && now-a.shown >= uint64(showEvery) {
-		a.shown = now
+	if elapsed >= showAfter && now >= a.showAt {
+		a.showAt = now + uint64(showEvery-a.pace.view/2) // the tick nearest to it, not the one after
 		a.session.line.Show(status(a.session.options, elapsed, live, a.trained, a.test, a.tap.sm))
 	}
 	a.tellTrouble(elapsed, live)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/datawait/datawait/cmd/datawait/internal/run"
+	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -16,21 +16,15 @@ import (
 type pythons struct {
 	spool string
 	hook  string // folder that must be on their PYTHONPATH
-	known map[identity]*python
+	known map[host.Member]*python
 	order []*python // as they were seen first
 	total int
 	exe   func(pid int) string
 }
 
-// identity names a process for good.
-type identity struct {
-	pid   int
-	start uint64 // clock ticks since boot
-}
-
 // python is one of them.
 type python struct {
-	identity
+	host.Member
 	since   uint64 // ns, when it was seen first
 	looks   int
 	hooked  bool
@@ -40,7 +34,7 @@ type python struct {
 }
 
 func newPythons(spool, hook string) *pythons {
-	return &pythons{spool: spool, hook: hook, known: map[identity]*python{}, exe: func(pid int) string {
+	return &pythons{spool: spool, hook: hook, known: map[host.Member]*python{}, exe: func(pid int) string {
 		path, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 		return path
 	}}
@@ -51,20 +45,23 @@ func newPythons(spool, hook string) *pythons {
 const settled = 3
 
 // look takes note of those of the processes that run Python, by the name of their program: python3.11, python.
-func (p *pythons) look(now uint64, pids []int) {
+func (p *pythons) look(now uint64, job []host.Member) {
 	for _, one := range p.order {
 		one.lives = false
 	}
-	for _, pid := range pids {
-		exe := filepath.Base(p.exe(pid))
+	for _, m := range job {
+		one := p.known[m]
+		if one != nil && one.hooked {
+			one.lives = true
+			continue
+		}
+		exe := filepath.Base(p.exe(m.PID))
 		if !strings.HasPrefix(exe, "python") {
 			continue
 		}
-		key := identity{pid, run.StartTicks(pid)}
-		one := p.known[key]
 		if one == nil {
-			one = &python{identity: key, since: now}
-			p.known[key], p.order = one, append(p.order, one)
+			one = &python{Member: m, since: now}
+			p.known[m], p.order = one, append(p.order, one)
 			p.total++
 		}
 		one.lives = true
@@ -86,7 +83,7 @@ func (p *pythons) forget() {
 		tale := recording.KeptOut{Command: one.command, Why: one.why}
 		dull := one.hooked || one.why == "" || one.why == recording.KeptOutUnknown || told[tale] || len(told) == mostKeptOut
 		if !one.lives && dull {
-			delete(p.known, one.identity)
+			delete(p.known, one.Member)
 			continue
 		}
 		if !one.lives {
@@ -99,21 +96,18 @@ func (p *pythons) forget() {
 }
 
 func (p *pythons) judge(one *python, exe string) {
-	if one.hooked {
-		return
-	}
-	if _, err := os.Lstat(filepath.Join(p.spool, "seen-"+strconv.Itoa(one.pid))); err == nil {
+	if _, err := os.Lstat(filepath.Join(p.spool, "seen-"+strconv.Itoa(one.PID))); err == nil {
 		one.hooked = true
 		return
 	}
 	if one.looks++; one.looks > settled {
 		return
 	}
-	line := split(os.ReadFile("/proc/" + strconv.Itoa(one.pid) + "/cmdline"))
-	environment, err := os.ReadFile("/proc/" + strconv.Itoa(one.pid) + "/environ")
+	line := split(os.ReadFile("/proc/" + strconv.Itoa(one.PID) + "/cmdline"))
+	environment, err := os.ReadFile("/proc/" + strconv.Itoa(one.PID) + "/environ")
 	one.command = interpreter(line)
 	one.why = p.obstacle(exe, line, split(environment, nil), err)
-	if one.why == recording.KeptOutUnknown && !p.mayEnter(one.pid) {
+	if one.why == recording.KeptOutUnknown && !p.mayEnter(one.PID) {
 		one.why = recording.KeptOutUser
 	}
 }
@@ -253,7 +247,7 @@ func (p *pythons) noted(others bool) (notes []recording.KeptOut) {
 	for _, one := range p.keptOut(others) {
 		same := func(k recording.KeptOut) bool { return k.Command == one.command && k.Why == one.why }
 		if len(notes) < mostKeptOut && !slices.ContainsFunc(notes, same) {
-			notes = append(notes, recording.KeptOut{PID: one.pid, Command: one.command, Why: one.why})
+			notes = append(notes, recording.KeptOut{PID: one.PID, Command: one.command, Why: one.why})
 		}
 	}
 	return notes

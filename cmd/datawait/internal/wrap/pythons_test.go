@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -93,6 +94,13 @@ func sleeper(t *testing.T, environment []string) int {
 	return c.Process.Pid
 }
 
+func members(pids ...int) (all []host.Member) {
+	for _, pid := range pids {
+		all = append(all, host.Member{PID: pid})
+	}
+	return all
+}
+
 // A Python that was kept out is found before 30 s are over; one that is slow to start is given that time, and a fork of one that
 // the hook runs in is none.
 func TestAPythonThatWasKeptOutIsOverdueInTime(t *testing.T) {
@@ -106,14 +114,14 @@ func TestAPythonThatWasKeptOutIsOverdueInTime(t *testing.T) {
 	told := func(others bool) (first map[int]time.Duration) {
 		first = map[int]time.Duration{}
 		for at := time.Second; at <= 40*time.Second; at += time.Second {
-			if one := p.overdue(uint64(at), others); one != nil && first[one.pid] == 0 {
-				first[one.pid] = at
+			if one := p.overdue(uint64(at), others); one != nil && first[one.PID] == 0 {
+				first[one.PID] = at
 			}
 		}
 		return first
 	}
 	for at := time.Second; at <= 5*time.Second; at += time.Second {
-		p.look(uint64(at), []int{dropped, hooked})
+		p.look(uint64(at), members(dropped, hooked))
 	}
 	if first := told(true); len(first) != 1 || first[dropped] > 12*time.Second {
 		t.Errorf("told of %v, want %d alone", first, dropped)
@@ -124,7 +132,7 @@ func TestAPythonThatWasKeptOutIsOverdueInTime(t *testing.T) {
 	p = newPythons(p.spool, "/hook")
 	p.exe = func(int) string { return "/usr/bin/python3.11" }
 	for at := time.Second; at <= 5*time.Second; at += time.Second {
-		p.look(uint64(at), []int{silent})
+		p.look(uint64(at), members(silent))
 	}
 	if first := told(false)[silent]; first < 20*time.Second || first > 30*time.Second {
 		t.Errorf("a Python without a sign of the hook is told after %v", first)
@@ -146,7 +154,7 @@ func TestPythonsThatEndedAreForgotten(t *testing.T) {
 	p := newPythons(t.TempDir(), "/hook")
 	p.exe = func(int) string { return "/usr/bin/python3.11" }
 	for i := range 2000 {
-		p.look(uint64(i)*1e9, []int{1 << 23, 1<<23 + 1 + i}) // no such process: nothing is known of them
+		p.look(uint64(i)*1e9, members(1<<23, 1<<23+1+i)) // no such process: nothing is known of them
 	}
 	if len(p.order) > 600 || len(p.known) != len(p.order) || p.count() != 2001 {
 		t.Errorf("%d kept, %d counted", len(p.order), p.count())
@@ -158,7 +166,7 @@ func TestPythonsThatWereKeptOutAlikeAreKeptOnce(t *testing.T) {
 	p := newPythons(t.TempDir(), "/hook")
 	p.exe = func(int) string { return "/usr/bin/python2.7" }
 	for i := range 2000 {
-		p.look(uint64(i)*1e9, []int{1<<23 + i})
+		p.look(uint64(i)*1e9, members(1<<23+i))
 	}
 	if notes := p.noted(true); len(notes) != 1 || notes[0].Why != recording.KeptOutOld {
 		t.Errorf("noted %+v", notes)

@@ -47,7 +47,7 @@ func (s *session) awaitRanks(e *ended, signals <-chan os.Signal) {
 			return
 		}
 		select {
-		case <-time.After(drainEvery / 3):
+		case <-time.After(s.agent.pace.view / 3):
 		case why := <-s.agent.over:
 			s.say(why)
 			s.agent.endJob(s.job)

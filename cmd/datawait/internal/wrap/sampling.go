@@ -15,10 +15,22 @@ import (
 	"github.com/datawait/datawait/probe/sampler"
 )
 
+// pace is how often an agent looks. What is due together wakes it once.
+type pace struct {
+	view time.Duration // at the rings and at what the GPU child sent: they hold minutes, but a person and the planner wait for the view
+	host time.Duration
+}
+
+// paceOf returns the pace of a run: of one that is tested the planner wants to know all at once, of one that is left running nobody does.
+func paceOf(o Options) pace {
+	if o.Test {
+		return pace{view: 200 * time.Millisecond, host: 500 * time.Millisecond}
+	}
+	within := func(d, least, most time.Duration) time.Duration { return min(max(d, least), most) }
+	return pace{view: within(o.Interval, 500*time.Millisecond, time.Second), host: within(10*o.Interval, time.Second, 10*time.Second)}
+}
+
 const (
-	drainEvery = 200 * time.Millisecond // the rings of most jobs hold minutes, but a person and the planner wait for the view
-	gpuEvery   = 200 * time.Millisecond // what is due together wakes the agent once
-	hostEvery  = 500 * time.Millisecond
 	flushEvery = time.Second      // what a killed agent loses of a young run …
 	flushMost  = 30 * time.Second // … and at most, of one that is old
 	mostEnded  = 64               // rings that may lie in memory although they were read to their end: a MiB each
@@ -28,12 +40,12 @@ const (
 func (a *agent) sample(ctx context.Context) {
 	s := sampler.New(sampler.Clock{}, a.own)
 	s.Watch("agent", false, ownUsage)
-	s.Add(sampler.Probe{Name: "spool", Every: drainEvery, Run: a.drain, Hurries: a.drainer.Filling})
-	s.Add(sampler.Probe{Name: "gpu", Every: gpuEvery, Run: a.watchGPU})
+	s.Add(sampler.Probe{Name: "spool", Every: a.pace.view, Run: a.drain, Hurries: a.drainer.Filling})
+	s.Add(sampler.Probe{Name: "gpu", Every: a.pace.view, Run: a.watchGPU})
 	a.watchHolders(ctx)
-	s.Add(sampler.Probe{Name: "holders", Every: gpuEvery, Run: a.findHolders}) // it only collects; looks are taken elsewhere, and seldom
-	machine := host.New(a.own, host.Options{Job: a.jobProcesses, Self: os.Getpid(), Tick: hostEvery})
-	for _, part := range machine.Parts() {
+	s.Add(sampler.Probe{Name: "holders", Every: a.pace.view, Run: a.findHolders}) // it only collects; looks are taken elsewhere, and seldom
+	a.machine = host.New(a.own, host.Options{Job: a.jobProcesses, Self: os.Getpid(), Tick: a.pace.host})
+	for _, part := range a.machine.Parts() {
 		s.Add(sampler.Probe{Name: part.Name, Every: part.Every, Run: part.Run})
 	}
 	s.Add(sampler.Probe{Name: "pythons", Every: flushEvery, Run: a.lookForPythons})

@@ -36,7 +36,7 @@ func (a *agent) tellUnseen(now uint64, live []spool.Process) {
 	default:
 		if p := a.pythons.overdue(now, a.hookedSome()); p != nil {
 			why, do := findings.Obstacle(p.why)
-			a.tell(fmt.Sprintf("the hook did not run in process %d, `%s`: %s", p.pid, p.command, why), do)
+			a.tell(fmt.Sprintf("the hook did not run in process %d, `%s`: %s", p.PID, p.command, why), do)
 		}
 	}
 }
@@ -47,17 +47,16 @@ func (a *agent) hookedSome() bool {
 	return counts.Mains > 0 || counts.Seen > 0
 }
 
-// lookForPythons follows the Python processes, for hook-not-loaded. It takes a look at every process of the machine, so it becomes
-// seldom in a run that is long under way.
+// lookForPythons follows the Python processes, for hook-not-loaded. It becomes seldom in a run that is long under way.
 func (a *agent) lookForPythons(_ context.Context, now uint64) error {
-	j := a.job.Load()
-	if j == nil || now < a.lookAt {
+	if now < a.lookAt {
 		return nil
 	}
 	elapsed := time.Duration(now - min(now, a.began))
 	a.lookAt = now + uint64(min(elapsed/60, lookMost))
-	a.pythons.look(now, j.Descendants())
-	return nil
+	members, err := a.machine.Members()
+	a.pythons.look(now, members)
+	return err
 }
 
 const lookMost = 10 * time.Second
