@@ -26,7 +26,7 @@ import (
 // ServeOptions of the child's side.
 type ServeOptions struct {
 	Declaration recording.Declaration // of the child's stream
-	Poll        time.Duration         // between two samples; 0 = 1 s. It is also the child's sign of life
+	Poll        time.Duration         // between two samples, at first 4 s at most; 0 = 1 s. It is also the child's sign of life
 	Now         func() uint64         // CLOCK_MONOTONIC, ns; nil = the clock
 	Usage       func() Usage          // what the child has used; nil = ask the kernel
 	// Wait sleeps until a time or the end of ctx; nil = a timer.
@@ -91,8 +91,8 @@ func (s *server) run(ctx context.Context, w io.Writer) error {
 
 // poll samples on schedule. One that is missed by more than an interval is left out, as the next returns all windows since.
 func (s *server) poll(ctx context.Context, problem error) error {
-	interval := uint64(s.o.Poll)
-	due := s.last + interval
+	began := s.last
+	due := began + s.pause(0)
 	for {
 		s.o.Wait(ctx, due)
 		if ctx.Err() != nil {
@@ -104,11 +104,19 @@ func (s *server) poll(ctx context.Context, problem error) error {
 			return err
 		}
 		problem = nil
+		interval := s.pause(started - began)
 		if late > interval {
 			due = started
 		}
 		due += interval
 	}
+}
+
+// pause is the time between two samples of a source that was opened so long ago (ns). Of a short run little may be lost when an engine or
+// the child ends in its middle.
+func (s *server) pause(age uint64) uint64 {
+	const first = uint64(4 * time.Second)
+	return min(uint64(s.o.Poll), max(first, age/10))
 }
 
 // lastSample is how long the sample may take that is taken when the agent ends: it kills a child that is slow to go.

@@ -34,6 +34,38 @@ func (s *script) Sample(_ context.Context, until uint64) (gpu.Batch, error) {
 	return play()
 }
 
+// TestALongPauseIsComeTo: a tenth of what was seen may be lost, once that is more than 4 s.
+func TestALongPauseIsComeTo(t *testing.T) {
+	now := 100 * second
+	ctx, cancel := context.WithCancel(t.Context())
+	var pauses []uint64
+	s := &script{}
+	err := Serve(ctx, io.Discard, s, ServeOptions{
+		Declaration: recording.Declaration{Producer: recording.ProducerAgent, PID: 5}, Poll: 10 * time.Second,
+		Now:   func() uint64 { return now },
+		Usage: func() Usage { return Usage{} },
+		Wait: func(_ context.Context, until uint64) {
+			pauses = append(pauses, until-now)
+			now = until
+			s.plays = append(s.plays, func() (gpu.Batch, error) { return gpu.Batch{}, nil })
+			if now > 400*second {
+				cancel()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pauses {
+		if i > 0 && p < pauses[i-1] || p < 4*second || p > 10*second {
+			t.Errorf("pause %d of %v", i, p)
+		}
+	}
+	if pauses[9] != 4*second || pauses[len(pauses)-1] != 10*second {
+		t.Errorf("pauses %v: they begin with 4 s for 40 s, and come to 10 s", pauses)
+	}
+}
+
 // serve plays the script on an injected clock that a sample moves on by takes, and returns what the pipe carried.
 func serve(t *testing.T, s *script, takes uint64) (*recording.Memory, recording.Stream) {
 	t.Helper()
