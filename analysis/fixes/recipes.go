@@ -11,6 +11,23 @@ var recipes = map[string]string{
 	SplitStream:          "pack_shards.py",
 	SequentialLayout:     "pack_shards.py",
 	SmallerShuffleBuffer: "pack_shards.py",
+	NVMeCache:            "local_cache.py",
+	MoreWorkers:          "tuned_loader.py",
+	FewerWorkers:         "tuned_loader.py",
+	PrefetchFactor:       "tuned_loader.py",
+	OutOfOrder:           "tuned_loader.py",
+	PersistentWorkers:    "tuned_loader.py",
+	WorkerThreads:        "tuned_loader.py",
+	CPUAffinity:          "tuned_loader.py",
+	CPULimit:             "tuned_loader.py",
+	PinMemory:            "tuned_loader.py",
+	OverlapCopy:          "tuned_loader.py",
+	AugmentOnGPU:         "augment_on_gpu.py",
+	VectorizeCollate:     "vectorized_collate.py",
+	PackBatch:            "vectorized_collate.py",
+	MoveOffMain:          "vectorized_collate.py",
+	ArrayDataset:         "vectorized_collate.py",
+	CheaperDecode:        "cheaper_decode.py",
 }
 
 // Recipe is the script that shows how a fix is made, as a path in this repository; "" where there is none.
