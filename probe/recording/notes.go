@@ -27,6 +27,9 @@ type Notes struct {
 	Devices      []DeviceNote
 	OtherLoaders []OtherLoaderNote
 	Allocations  []AllocationNote
+	Functions    []FunctionsNote
+	Calls        []CallsNote
+	Transforms   []TransformsNote
 	Unknown      uint64 // notes of a name this version does not know
 	Bad          uint64 // notes that are not JSON objects, and fields of the wrong type (left unknown)
 }
@@ -248,6 +251,24 @@ type OtherLoaderNote struct {
 	Module string `json:"module"`
 }
 
+// FunctionsNote names functions that stacks were seen to hold.
+type FunctionsNote struct {
+	First uint32   `json:"first"` // number of the first, from 1
+	Names []string `json:"names"` // file:function
+}
+
+// CallsNote says what the calls are that Stack records speak of.
+type CallsNote struct {
+	First uint32      `json:"first"` // number of the first, from 1
+	Calls [][2]uint32 `json:"calls"` // the call it came from (an earlier one; 0 = the loop that builds), and the function
+}
+
+// TransformsNote names what Transform records speak of.
+type TransformsNote struct {
+	First uint32   `json:"first"` // number of the first, from 0
+	Names []string `json:"names"` // module:class, or module:function
+}
+
 // DeviceNote names the GPU a training process uses, once that is seen; its declaration came before.
 type DeviceNote struct {
 	GPUUUID  unit.Maybe[string] `json:"gpu_uuid"`
@@ -277,6 +298,9 @@ func (JobNote) noteName() string         { return "job" }
 func (DeviceNote) noteName() string      { return "device" }
 func (OtherLoaderNote) noteName() string { return "other-loader" }
 func (AllocationNote) noteName() string  { return "allocation" }
+func (FunctionsNote) noteName() string   { return "functions" }
+func (CallsNote) noteName() string       { return "calls" }
+func (TransformsNote) noteName() string  { return "transforms" }
 
 // EncodeNote returns the note's JSON object, its name first.
 func EncodeNote(n Note) json.RawMessage {

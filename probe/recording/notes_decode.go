@@ -58,6 +58,12 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.Allocations = appendNote(n.Allocations, fields, &n.Bad)
 	case "other-loader":
 		n.OtherLoaders = appendNote(n.OtherLoaders, fields, &n.Bad)
+	case "functions":
+		n.Functions = appendNote(n.Functions, fields, &n.Bad)
+	case "calls":
+		n.Calls = appendNote(n.Calls, fields, &n.Bad)
+	case "transforms":
+		n.Transforms = appendNote(n.Transforms, fields, &n.Bad)
 	default:
 		n.Unknown++
 	}

@@ -52,6 +52,9 @@ var sampleNotes = []Note{
 	AllocationNote{T: 9, Since: 8, UUID: "GPU-x", By: AllocatedByKubernetes, Holders: []Holder{{Namespace: "ml", Pod: "train-0", Container: "main"}}},
 	AllocationNote{T: 10, Since: 9, UUID: "GPU-x", By: AllocatedBySlurm, Holders: []Holder{}},
 	AllocationNote{T: 10, Since: 9, UUID: "GPU-x", By: AllocatedByProcesses, Holders: []Holder{{PIDs: []int{4}, Inside: []PIDInside{{PID: 1, Namespace: 4026532999}}}}},
+	FunctionsNote{First: 1, Names: []string{"train.py:read", "train.py:Photos.decode"}},
+	CallsNote{First: 1, Calls: [][2]uint32{{0, 1}, {1, 2}}},
+	TransformsNote{First: 0, Names: []string{"torchvision/transforms/transforms:RandomCrop"}},
 	AllocationNote{T: 11, Since: 10, UUID: "GPU-x", By: AllocatedBySlurm, Holders: nil},
 }
 

@@ -38,6 +38,9 @@ const (
 	KindCost       Kind = 33
 	KindIO         Kind = 34
 	KindRead       Kind = 35
+	KindStack      Kind = 36
+	KindTransform  Kind = 37
+	KindSampler    Kind = 38
 	KindGPU        Kind = 64
 	KindMachine    Kind = 65
 	KindProcess    Kind = 66

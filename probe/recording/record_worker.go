@@ -1,4 +1,4 @@
-// The records of a worker process (SPEC §2, kinds 32–35).
+// What a worker process tells of its batches (SPEC §2, kinds 32–35).
 
 package recording
 

@@ -198,7 +198,7 @@ func TestRecordVectors(t *testing.T) {
 func throughGo(r *Record) (decoded any, encoded Record) {
 	method := map[Kind]string{KindFetch: "Fetch", KindStep: "Step", KindIterator: "Iterator", KindMark: "Mark",
 		KindBlock: "Block", KindExposed: "Exposed", KindSolo: "Solo", KindWorker: "Worker", KindBatch: "Batch",
-		KindCost: "Cost", KindIO: "IO", KindRead: "Read", KindGPU: "GPU", KindMachine: "Machine", KindProcess: "Process",
+		KindCost: "Cost", KindIO: "IO", KindRead: "Read", KindStack: "Stack", KindTransform: "Transform", KindSampler: "Sampler", KindGPU: "GPU", KindMachine: "Machine", KindProcess: "Process",
 		KindLimits: "Limits", KindPressure: "Pressure", KindDisk: "Device", KindNet: "Device", KindSource: "Source",
 		KindGPUPipes: "GPUPipes", KindGPUState: "GPUState", KindGPUProcess: "GPUProcess", KindGPUEvent: "GPUEvent"}[r.Kind()]
 	if method == "" {
