@@ -20,7 +20,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional
 
-from . import layout
+from . import layout, stacks
 from .foreign import own
 from .layout import END, ERROR, FETCH, FIRST, NESTED, NO_GRAD, OFF_THREAD, UNCOUNTED, UNKNOWN64
 from .meter import Meter
@@ -30,6 +30,7 @@ from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, ring_for
 from .track import Loader as Loader
 from .track import Track as Track
 from .track import look_around
+from .transforms import timings
 
 MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10  # fetches that take less are measured every ten milliseconds
@@ -330,7 +331,16 @@ def _meter() -> Meter:
     meter: Optional[Meter] = core.meter
     if meter is None or meter.thread != core.thread:
         meter = core.meter = Meter(core.cpu_clock)
+        if core.sampler is None and core.ring is not None and stacks.wanted("main"):
+            timings.begin(_built_for)
+            core.sampler = stacks.start(core.ring, _built_for)
     return meter
+
+
+def _built_for() -> Optional[int]:
+    """The loader whose batch the training thread is building; None while it is not."""
+    track = core.inside
+    return track.number if track is not None and track.builds else None
 
 
 @transparent

@@ -14,7 +14,7 @@ UNKNOWN64 = 0xFFFFFFFFFFFFFFFF
 
 # --- kinds, SPEC §2 ---------------------------------------------------------------------------------------------
 FETCH, STEP, ITERATOR, MARK, BLOCK, EXPOSED, SOLO, WORKER = 1, 2, 3, 4, 5, 6, 7, 8
-BATCH, COST, IO, READ = 32, 33, 34, 35
+BATCH, COST, IO, READ, STACK, TRANSFORM, SAMPLER = 32, 33, 34, 35, 36, 37, 38
 
 # FETCH flags
 NESTED, OFF_THREAD, CACHED, END, DISCARDED, FIRST, ERROR, NO_GRAD = 1, 2, 4, 8, 16, 32, 64, 128
@@ -48,6 +48,9 @@ pack_batch = Struct(_HEAD + "QQQQIIII4xI").pack
 pack_cost = Struct(_HEAD + "QQQQQIIII").pack
 pack_io = Struct(_HEAD + "QQQQQ12xI").pack
 pack_read = Struct(_HEAD + "QII36xI").pack
+pack_stack = Struct(_HEAD + "QQQQII12xI").pack
+pack_transform = Struct(_HEAD + "QQQI24xI").pack
+pack_sampler = Struct(_HEAD + "QQQQQQ4xI").pack
 pack_raw = Struct(_HEAD + "52sI").pack
 
 # --- ring, SPEC §4 ----------------------------------------------------------------------------------------------

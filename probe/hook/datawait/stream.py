@@ -20,7 +20,7 @@ from .ring import Ring, boot_id, pid_namespace, start_ticks
 from .version import __version__
 
 # Reasons in a `hook-error` note and in MARK 3.
-IN_FETCH, IN_STEP, IN_ITERATOR, IN_WORKER, IN_DEVICE, IN_SPOOL, IN_TEST, IN_WATCH, IN_SAVE = range(1, 10)
+IN_FETCH, IN_STEP, IN_ITERATOR, IN_WORKER, IN_DEVICE, IN_SPOOL, IN_TEST, IN_WATCH, IN_SAVE, IN_STACKS = range(1, 11)
 
 def testable() -> bool:
     """Whether this process is a rank that may be tested: the agent says so, or a program it was before (execve)."""
@@ -43,7 +43,7 @@ class Core:
         "off", "ring", "opening", "opens", "folder", "role", "parent", "clock", "cpu_clock", "training", "thread",
         "inside", "step", "unit", "boundary", "block", "measure_at", "look_at", "timing", "device", "test",
         "test_due", "serving", "complained", "untold", "start_method", "meter", "guessed", "forked",
-        "other_loaders",
+        "other_loaders", "sampler",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -76,6 +76,7 @@ class Core:
         self.timing = False  # the next fetch goes the long way, and is timed
         self.device: Any = None  # device clock around next(), see events.py
         self.meter: Any = None  # counters of the training thread
+        self.sampler: Any = None  # what looks at stacks, see stacks.py
         self.test: Any = None  # cached-data test
         self.test_due = testable()
         self.serving = False  # its answer for the present step
@@ -366,6 +367,7 @@ def finish(pid: int) -> None:
             return
         if ring.ints[layout.I_STATE] == layout.CLOSED:
             return
+        _stop_sampling()
         now = core.clock()
         ring.let_go(None)
         ring.flush(now)
@@ -375,6 +377,16 @@ def finish(pid: int) -> None:
         ring.close()
     except Exception as error:
         complain(IN_SPOOL, "closing the ring", error)
+
+
+def _stop_sampling() -> None:
+    """What was seen of stacks is written last."""
+    sampler, core.sampler = core.sampler, None
+    try:
+        if sampler is not None:
+            sampler.stop()
+    except Exception as error:
+        complain(IN_STACKS, "ending the sampling of stacks", error)
 
 
 _inherited: List[Any] = []

@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import meter
+from . import meter, stacks
 from .foreign import own
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import MILLISECOND, TRIVIAL, Meter
@@ -22,6 +22,7 @@ from .ring import Ring
 from .stacklevel import transparent
 from .stream import IN_ITERATOR, IN_WORKER, complain, configure, core, failed, finish, now, ring_for
 from .totals import totals_slot
+from .transforms import timings
 
 NAME = "_worker_loop"
 CONTROL = "torch.utils.data._utils.worker"  # where PyTorch's messages between worker and iterator are at home
@@ -79,6 +80,9 @@ class WorkerLoop:
         if callable(values.get("collate_fn")):
             values["collate_fn"] = TimedCollate(values["collate_fn"], observed)
             observed.collates = True
+        observed.sampled = stacks.wanted("worker")
+        if observed.sampled:
+            timings.begin(observed.builds_for)
         values["index_queue"] = IndexQueue(values["index_queue"], observed)
         values["data_queue"] = DataQueue(values["data_queue"], observed)
         return bound.args, bound.kwargs
@@ -131,7 +135,8 @@ class Batches:
     """What one worker builds, batch by batch, from the moment its index arrives."""
 
     __slots__ = ("ring", "worker", "meter", "collates", "received", "begin", "index", "samples", "batched",
-                 "measured", "reads", "resumes", "built", "first", "end", "stateful")  # fmt: skip
+                 "measured", "reads", "resumes", "built", "first", "end", "stateful",
+                 "sampled")  # fmt: skip
 
     def __init__(self, ring: Ring, worker: Any, stateful: bool) -> None:
         self.ring = ring
@@ -148,6 +153,7 @@ class Batches:
         self.resumes = 0
         self.built = 0
         self.first = 0
+        self.sampled = False  # stacks are looked at, from the second batch on
 
     def asked(self, message: Any) -> None:
         """A message came out of the index queue."""
@@ -166,6 +172,10 @@ class Batches:
         if meter.reads is not None:
             meter.reads.begin()
         self.begin = core.clock()
+
+    def builds_for(self) -> Optional[int]:
+        """What a sample of this moment belongs to: the worker's loader, which its parent knows, or no batch."""
+        return None if self.index is None else UNKNOWN16
 
     def complete(self, message: Any) -> bool:
         """A message is about to go into the result queue; True if it is the batch asked for last."""
@@ -202,6 +212,8 @@ class Batches:
             put(ring, UNKNOWN16, self.reads)
             self.reads = None
         self.built += 1
+        if self.built == 1 and self.sampled:
+            core.sampler = stacks.start(ring, self.builds_for)
         longs = ring.longs
         at = totals_slot(UNKNOWN16)
         longs[at + 5] = self.built

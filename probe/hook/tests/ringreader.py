@@ -9,7 +9,8 @@ import struct
 from typing import Any, Dict, List
 
 NAMES = {1: "FETCH", 2: "STEP", 3: "ITERATOR", 4: "MARK", 5: "BLOCK", 6: "EXPOSED", 7: "SOLO", 8: "WORKER",
-         32: "BATCH", 33: "COST", 34: "IO", 35: "READ"}  # fmt: skip
+         32: "BATCH", 33: "COST", 34: "IO", 35: "READ", 36: "STACK", 37: "TRANSFORM",
+         38: "SAMPLER"}  # fmt: skip
 
 # kind -> fields as (name, offset, type) of SPEC §2
 FIELDS: Dict[str, str] = {
@@ -23,6 +24,9 @@ FIELDS: Dict[str, str] = {
     "WORKER": "t:8Q pid:16I worker:20I epoch:24I",
     "BATCH": "received:8Q begin:16Q end:24Q sent:32Q batch:40I resumes:44I samples:48I worker:52I",
     "COST": "cpu:8Q process_cpu:16Q run_queue:24Q collate:32Q bytes:40Q files:48I requests:52I tensors:56I",
+    "STACK": "t:8Q on:16Q off:24Q unclear:32Q call:40I samples:44I",
+    "TRANSFORM": "t:8Q calls:16Q ns:24Q transform:32I",
+    "SAMPLER": "t:8Q looks:16Q samples:24Q outside:32Q cpu:40Q wall:48Q",
     "IO": "rchar:8Q read_bytes:16Q syscr:24Q voluntary:32Q involuntary:40Q",
     "READ": "t:8Q hash:16I halvings:20I",
 }

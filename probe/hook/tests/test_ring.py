@@ -21,6 +21,7 @@ PACKERS = {
     "BLOCK": layout.pack_block, "EXPOSED": layout.pack_exposed, "SOLO": layout.pack_solo,
     "WORKER": layout.pack_worker, "BATCH": layout.pack_batch, "COST": layout.pack_cost, "IO": layout.pack_io,
     "READ": layout.pack_read,
+    "STACK": layout.pack_stack, "TRANSFORM": layout.pack_transform, "SAMPLER": layout.pack_sampler,
 }  # fmt: skip
 
 

@@ -1,0 +1,294 @@
+"""Stacks: how they are folded and named, what the tables hold, and that looking leaves a process as it was."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+import time
+import types
+
+import pytest
+
+from datawait import calls, layout, stacks, transforms
+from datawait.calls import Calls
+from datawait.stream import ring_for
+
+
+def frame(*functions, module="pets.data", file="/srv/pets/data.py"):
+    """A stack like the interpreter's: the leaf's frame, each in its caller's, functions given from the root."""
+    found = None
+    for name in functions:
+        code = compile("0", file, "exec").replace(co_name=name)
+        if hasattr(code, "co_qualname"):
+            code = code.replace(co_qualname=name)
+        found = types.SimpleNamespace(f_code=code, f_back=found, f_globals={"__name__": module})
+    return found
+
+
+def sampled(folded, *functions, runs=True, ns=10):
+    folded.add(0, folded.path(frame(*functions)), runs, ns)
+
+
+def folded_paths(folded):
+    """Path of each call that was found on top -> [ns running, waiting, unclear, samples]."""
+    names = {number: name.partition(":")[2] for name, number in folded.functions.items()}
+    pairs = {number: pair for pair, number in folded.calls.items()}
+
+    def path(call):
+        return path(pairs[call][0]) + [names[pairs[call][1]]] if call else []
+
+    return {" ".join(path(call)): sums for (_, call), sums in folded.counts.items()}
+
+
+def ring_of(hook):
+    return ring_for("main")
+
+
+def test_samples_add_up_by_what_called_what():
+    folded = Calls()
+    sampled(folded, "fetch", "getitem", "read", runs=False, ns=5)
+    sampled(folded, "fetch", "getitem", "read", runs=True, ns=7)
+    sampled(folded, "fetch", "getitem", runs=None, ns=1)
+    assert folded_paths(folded) == {"fetch getitem read": [7, 5, 0, 2], "fetch getitem": [0, 0, 1, 1]}
+
+
+def test_recursion_is_folded():
+    folded = Calls()
+    sampled(folded, "fetch", *["walk"] * 900, "stat")
+    sampled(folded, "fetch", *["even", "odd"] * 50, "leaf")
+    assert set(folded_paths(folded)) == {"fetch walk stat", "fetch even odd leaf"}
+
+
+def test_what_is_above_the_loop_is_left_out():
+    folded = Calls()
+    sampled(folded, "run", "_bootstrap", "_worker_loop", "fetch")
+    assert set(folded_paths(folded)) == {"fetch"}
+
+
+def test_ten_thousand_functions_find_a_bounded_table_and_are_counted():
+    folded = Calls()
+    for number in range(10_000):
+        sampled(folded, "fetch", "function_%d" % number)
+    assert len(folded.calls) <= calls.MOST_CALLS and len(folded.codes) <= calls.MOST_CODES
+    assert sum(map(len, folded.functions)) <= calls.MOST_NAME_BYTES
+    sums = folded_paths(folded)
+    assert sum(samples for *_, samples in sums.values()) == 10_000
+    assert sums["fetch"][3] == folded.outside > 9_000  # for their caller
+
+
+def test_the_names_of_ten_thousand_functions_fit_into_the_ring(hook):
+    folded = Calls()
+    for number in range(10_000):
+        sampled(folded, "fetch", ("a_rather_long_name_" * 9) + str(number))
+        if number % 100 == 0:
+            folded.tell(ring_of(hook))
+    folded.tell(ring_of(hook))
+    assert ring_of(hook).longs[layout.Q_NOTES_LOST] == 0
+    ring = hook.read()
+    told = [name for note in ring.note("functions") for name in note["names"]]
+    assert told == list(folded.functions)
+    assert [tuple(pair) for note in ring.note("calls") for pair in note["calls"]] == list(folded.calls)
+
+
+def test_the_same_name_made_again_and_again_is_one_function():
+    folded = Calls()
+    for _ in range(calls.MOST_CODES * 2):
+        sampled(folded, "fetch", "lambda")
+    assert sorted(folded.functions) == ["pets/data.py:fetch", "pets/data.py:lambda"]
+
+
+@pytest.mark.parametrize(
+    "module, file, name",
+    [
+        ("__main__", "/home/me/train.py", "train.py:f"),
+        ("pets.data", "/srv/pets/data.py", "pets/data.py:f"),
+        ("pets", "/srv/pets/__init__.py", "pets/__init__.py:f"),
+        ("pets.data", "/srv/generated/frozen.py", "pets/frozen.py:f"),
+        (None, "<string>", "<string>:f"),
+    ],
+)
+def test_a_function_is_named_by_its_module(module, file, name):
+    folded = Calls()
+    folded.path(frame("f", module=module, file=file))
+    assert list(folded.functions) == [name]
+
+
+def test_a_method_is_known_by_its_class_without_qualified_names():
+    """Python 3.10 and older; a module of that name is looked up."""
+    code = calls.Calls.add.__code__
+    assert calls._of_a_class("datawait.calls", code) == "Calls.add"
+    assert calls._of_a_class("datawait.calls", calls._name.__code__) is None
+    assert calls._of_a_class("no.such.module", code) is None
+
+
+def test_the_switch_interval_is_put_back():
+    usual = sys.getswitchinterval()
+    stacks.shorten()
+    assert sys.getswitchinterval() == pytest.approx(stacks.BRIEF)
+    stacks.restore()
+    assert sys.getswitchinterval() == usual
+
+
+def test_a_switch_interval_that_the_script_sets_meanwhile_stays():
+    usual = sys.getswitchinterval()
+    try:
+        stacks.shorten()
+        sys.setswitchinterval(0.002)
+        stacks.restore()
+        assert sys.getswitchinterval() == pytest.approx(0.002)
+        sys.setswitchinterval(stacks.BRIEF / 2)  # shorter than ours: left alone
+        stacks.shorten()
+        assert sys.getswitchinterval() == pytest.approx(stacks.BRIEF / 2)
+        stacks.restore()
+        assert sys.getswitchinterval() == pytest.approx(stacks.BRIEF / 2)
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_a_thread_that_waits_is_told_from_one_that_runs():
+    told, end = [], threading.Event()
+
+    def wait():
+        told.append(stacks.State(threading.get_native_id()))
+        end.wait()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    patience = time.monotonic() + 30
+    while not told or told[0].read():
+        assert time.monotonic() < patience
+        time.sleep(0.001)
+    assert told[0].read() is False
+    end.set()
+    thread.join()
+    assert told[0].read() is None  # gone
+    assert stacks.State(threading.get_native_id()).read() is True
+
+
+def test_a_descriptor_that_is_the_scripts_by_now_tells_nothing(tmp_path):
+    state = stacks.State(threading.get_native_id())
+    other = tmp_path / "other"
+    other.write_bytes(b"1 (python3) R 1")
+    with open(other, "rb") as file:
+        state.fd = file.fileno()
+        assert state.read() is None and state.fd is None
+
+
+def test_looks_are_jittered_by_numbers_of_their_own(hook):
+    import random
+
+    random.seed(3)
+    before = random.getstate()
+    sampler = stacks.Sampler(ring_of(hook), lambda: None)
+    pauses = [sampler.pause() for _ in range(2000)]
+    assert random.getstate() == before
+    assert min(pauses) >= stacks.PERIOD // 2 and max(pauses) <= stacks.PERIOD * 3 // 2
+    assert sum(pauses) / len(pauses) == pytest.approx(stacks.PERIOD, rel=0.05)
+    assert len(set(pauses)) > 1900
+
+
+def test_dear_looks_are_fewer_and_each_stands_for_more(hook):
+    sampler = stacks.Sampler(ring_of(hook), lambda: None)
+    sampler.looks = 20
+    sampler.pace(20 * 100_000)  # a tenth of a millisecond each
+    assert sampler.period == stacks.PERIOD
+    sampler.looks = 40
+    sampler.pace(20 * 100_000 + 20 * 1_000_000)
+    assert sampler.period == 1_000_000 * stacks.SHARE
+    sampler.looks = 60
+    sampler.pace(20 * 100_000 + 20 * 1_000_000 + 20 * 1000)
+    assert sampler.period == stacks.PERIOD
+
+
+def test_sampling_is_for_workers_unless_more_is_asked_for(monkeypatch):
+    said = {}
+    for value in (None, "off", "all"):
+        monkeypatch.delenv("DATAWAIT_STACKS", raising=False)
+        if value is not None:
+            monkeypatch.setenv("DATAWAIT_STACKS", value)
+        said[value] = stacks.wanted("worker"), stacks.wanted("main")
+    assert said == {None: (True, False), "off": (False, False), "all": (True, True)}
+
+
+class Compose:
+    """torchvision's, in all that matters."""
+
+    def __init__(self, transforms):
+        self.transforms = transforms
+
+    def __call__(self, img):
+        for t in self.transforms:
+            img = t(img)
+        return img
+
+
+class Add:
+    def __init__(self, clock, ms):
+        self.clock, self.ms = clock, ms
+
+    def __call__(self, x):
+        self.clock.now += self.ms * 1_000_000
+        return x + self.ms
+
+
+@pytest.fixture
+def compose(hook, monkeypatch):
+    """A module like torchvision's, patched for this test."""
+    module = types.ModuleType("torchvision.transforms.transforms")
+    module.Compose = type("Compose", (Compose,), {"__call__": Compose.__call__})
+    module.Compose.__module__ = module.__name__
+    for name in ("torchvision", "torchvision.transforms"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(transforms, "timings", transforms.Timings())
+    transforms.timings.begin(lambda: layout.UNKNOWN16)
+    yield module.Compose
+
+
+def test_each_transform_of_a_list_is_timed_and_results_stay(hook, compose):
+    pipeline = compose([Add(hook.clock, 2), compose([Add(hook.clock, 3), Add(hook.clock, 4)])])
+    assert pipeline(1) == 10 and pipeline(2) == 11
+    assert type(pipeline.transforms) is list
+    sums = {name.rpartition(":")[2]: (calls, ns) for (_, name), (_, calls, ns) in transforms.timings.sums.items()}
+    assert sums == {"Add": (2, 4_000_000), "Compose": (2, 14_000_000)}  # what is inside another is part of it
+    transforms.timings.write(ring_of(hook), hook.clock.now)
+    ring = hook.read()
+    assert [t["transform"] for t in ring.all("TRANSFORM")] == [0, 1]
+    assert [name.rpartition(":")[2] for name in ring.note("transforms")[0]["names"]] == ["Add", "Compose"]
+
+
+def test_a_transform_that_raises_is_passed_on_and_the_next_is_timed(hook, compose):
+    def fail(x):
+        raise ValueError("bad sample")
+
+    with pytest.raises(ValueError, match="bad sample"):
+        compose([fail])(1)
+    assert compose([Add(hook.clock, 1)])(1) == 2
+    assert [sums[1:] for sums in transforms.timings.sums.values()] == [[1, 1_000_000]]
+
+
+def test_a_compose_of_the_scripts_own_is_left_alone(hook, compose):
+    class Own(compose):
+        def __call__(self, img):
+            assert type(self) is Own and type(self.transforms) is list
+            return super().__call__(img)
+
+    assert Own([Add(hook.clock, 1)])(1) == 2
+    assert not transforms.timings.sums
+
+
+def test_a_compose_that_uses_more_than_its_list_is_left_alone():
+    class Named:
+        def __call__(self, img):
+            return [(self.name, t(img)) for t in self.transforms]
+
+    assert transforms._timed_list(Named, Named.__call__) is None
+
+
+def test_a_compose_pickles_as_ever(hook, compose):
+    pipeline = compose([len])
+    pickled = pickle.dumps(pipeline)
+    assert compose.__call__.__wrapped__ is Compose.__call__  # patched now
+    compose.__call__ = Compose.__call__
+    assert pickle.dumps(pipeline) == pickled and pickle.loads(pickled).transforms == [len]
