@@ -6,6 +6,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/reuse"
+	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
@@ -40,6 +41,7 @@ type crew struct {
 	received         mean      // bytes per batch, over sockets
 	cost             readCost
 	samples          map[*load.Node][]reuse.Sample // of what was read, by builder
+	stacks           stage.Tree
 }
 
 // mean is a weighted sum and its weight.
@@ -78,6 +80,7 @@ func (b *crew) add(k *rank, l *load.Loader) {
 		b.addBuilds(k, builds)
 	}
 	b.addSolo(l)
+	b.looked(l)
 }
 
 func (b *crew) addIterators(k *rank, l *load.Loader) {

@@ -78,6 +78,7 @@ func (b *crew) row() Loader {
 	if b.inMain && b.workers == 0 {
 		l.HandoffSeconds = unit.NotSupported[float64]("the training process builds its batches itself: nothing is handed over")
 	}
+	b.stages(&l)
 	return l
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/fixes"
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/analysis/track"
 	"github.com/datawait/datawait/analysis/verdict"
@@ -140,6 +141,12 @@ type Loader struct {
 	Reads             Reads                      `json:"reads"`
 	EpochStartSeconds Est                        `json:"epoch_start_seconds"`
 	Epochs            int                        `json:"epochs"`
+	Stages            []Stage                    `json:"stages"`     // largest first; none where stacks were not looked at
+	Transforms        []TransformTime            `json:"transforms"` // where they stand in a list that the hook knows
+	Sampling          Sampling                   `json:"sampling"`
+
+	// Stacks feeds the flame graph; nil without stages.
+	Stacks *stage.Tree `json:"-"`
 }
 
 // GPU is one device, or one MIG slice of it.

@@ -17,6 +17,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -209,7 +210,8 @@ type Loader struct {
 	ID      uint16
 	Note    recording.LoaderNote // zero where the recording lacks it
 	Noted   bool
-	Builds  []*Builds // one per process that built for it
+	Builds  []*Builds     // one per process that built for it
+	Stacks  []*stage.Tree // where those that were looked at spent their time
 	Solos   []recording.Solo
 	Sums    recording.SumsNote // totals that survive an overrun
 	Summed  bool
@@ -218,6 +220,7 @@ type Loader struct {
 	Iterators []int // which of the rank's iterators are its own
 
 	workers int
+	looked  map[identity]int // which of Stacks is that of a worker
 }
 
 // Builds is what one process built for one loader.

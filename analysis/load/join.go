@@ -134,6 +134,9 @@ func (r *Rank) join(w *workerStream) (orphans uint64) {
 		return uint64(len(b.Batches))
 	}
 	l.Builds = append(l.Builds, b)
+	t := w.stacks.tree(recording.Unknown16, w.notes)
+	w.stacks.during(t, b.Batches, w.notes)
+	l.look(identity{processOf(w.declaration), w.declaration.Opened}, t)
 	return 0
 }
 

@@ -8,9 +8,10 @@ import (
 // Load reads what the process did, fetch by fetch and step by step, and what was built for it. It takes the memory for that out of
 // the room, and Unload gives it back. Reading is what it came to; the rank may be loaded once.
 func (r *Rank) Load(room *Room) (all Reading, err error) {
+	var stacks stackFold // two streams of one ring (an agent that was restarted) tell the same sums
 	r.Fetches, r.Steps = room.fetches(r.fetches), room.steps(r.steps)
 	for _, from := range r.sources {
-		m := mainFold{rank: r, room: room, builds: map[uint16]*Builds{}}
+		m := mainFold{rank: r, room: room, builds: map[uint16]*Builds{}, stacks: &stacks}
 		reading, err := from.read(m.take)
 		if err != nil {
 			return all, err
@@ -21,6 +22,7 @@ func (r *Rank) Load(room *Room) (all Reading, err error) {
 	r.order()
 	r.Fetched = len(r.Fetches)
 	r.joinNotes()
+	r.joinStacks(&stacks)
 	all.Orphans += r.joinThreads()
 	for _, w := range r.workers {
 		reading, err := w.load(room)

@@ -13,6 +13,7 @@ type mainFold struct {
 	room   *Room
 	bad    uint64
 	builds map[uint16]*Builds // by loader: what the process built itself
+	stacks *stackFold
 }
 
 // take is the hot loop of a report: a day of sixteen ranks is fifty million records.
@@ -33,6 +34,8 @@ func (m *mainFold) take(records []recording.Record) {
 			m.own(rec.Ref()).cost(rec)
 		case recording.KindIO:
 			m.own(rec.Ref()).io(rec)
+		case recording.KindStack, recording.KindTransform, recording.KindSampler:
+			ok = m.stacks.take(rec)
 		}
 		if !ok {
 			m.bad++

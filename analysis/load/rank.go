@@ -160,6 +160,9 @@ func (r *Rank) note(n *recording.Notes) {
 	r.Notes.HookCosts = append(r.Notes.HookCosts, n.HookCosts...)
 	r.Notes.Devices = append(r.Notes.Devices, n.Devices...)
 	r.Notes.OtherLoaders = append(r.Notes.OtherLoaders, n.OtherLoaders...)
+	r.Notes.Functions = append(r.Notes.Functions, n.Functions...)
+	r.Notes.Calls = append(r.Notes.Calls, n.Calls...)
+	r.Notes.Transforms = append(r.Notes.Transforms, n.Transforms...)
 	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
 	for _, e := range n.Ended {
 		if t, ok := at(e.T); ok {

@@ -72,7 +72,7 @@ func (s *survey) node(index int, reader recording.Reader) {
 			r.note(&stream.Notes)
 			r.sources = append(r.sources, from)
 		case recording.ProducerWorker:
-			w := newWorkerStream(node, stream.Declaration, from, len(s.workers))
+			w := newWorkerStream(node, stream, from, len(s.workers))
 			s.workers = append(s.workers, w)
 			s.job.WorkerErrors = append(s.job.WorkerErrors, stream.Notes.HookErrors...)
 			s.tasks = append(s.tasks, w.survey)

@@ -17,13 +17,15 @@ type workerStream struct {
 	owner       *Rank  // nil if nobody's
 	claim       *claim // of the owner; nil for builders outside PyTorch
 
+	notes  *recording.Notes
+	stacks stackFold
 	builds *Builds
 	loader uint16 // that its batches name, recording.Unknown16 in a PyTorch worker
 	bad    uint64
 }
 
-func newWorkerStream(node *Node, d recording.Declaration, from source, index int) *workerStream {
-	w := &workerStream{source: from, node: node, declaration: d, first: Unknown, rows: 1024}
+func newWorkerStream(node *Node, stream *recording.Stream, from source, index int) *workerStream {
+	w := &workerStream{source: from, node: node, declaration: stream.Declaration, notes: &stream.Notes, first: Unknown, rows: 1024}
 	if index >= 64 { // workers made anew every epoch: many streams, few batches each
 		w.rows = 64
 	}
@@ -55,7 +57,7 @@ func (w *workerStream) survey() (Reading, error) {
 
 // load reads all that the worker built.
 func (w *workerStream) load(room *Room) (Reading, error) {
-	w.bad, w.loader = 0, recording.Unknown16
+	w.bad, w.loader, w.stacks = 0, recording.Unknown16, stackFold{}
 	w.builds = &Builds{PID: w.declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, w.rows), Batches: room.batches()}
 	if t := w.declaration.Threads; t != nil {
 		w.builds.Threads = *t
@@ -82,6 +84,10 @@ func (w *workerStream) take(records []recording.Record) {
 			w.builds.io(rec)
 		case recording.KindRead:
 			if !w.builds.took(rec) {
+				w.bad++
+			}
+		case recording.KindStack, recording.KindTransform, recording.KindSampler:
+			if !w.stacks.take(rec) {
 				w.bad++
 			}
 		}
