@@ -94,6 +94,12 @@ func anyRecord(r *rand.Rand) recording.Record {
 		return recording.IO{Ref: ref, RChar: value(r), ReadBytes: value(r), Syscalls: value(r), Voluntary: value(r), Involuntary: value(r)}.Encode()
 	case recording.KindRead:
 		return recording.Read{Flags: flags, Ref: ref, T: begin, Hash: r.Uint32(), Halvings: number(r)}.Encode()
+	case recording.KindStack:
+		return recording.Stack{Ref: ref, T: begin, On: value(r), Off: value(r), Unclear: value(r), Call: number(r), Samples: number(r)}.Encode()
+	case recording.KindTransform:
+		return recording.Transform{Ref: ref, T: begin, Calls: value(r), NS: value(r), Transform: number(r)}.Encode()
+	case recording.KindSampler:
+		return recording.Sampler{Ref: ref, T: begin, Looks: value(r), Samples: value(r), Outside: value(r), CPU: value(r), Wall: value(r)}.Encode()
 	case recording.KindGPU:
 		return recording.GPU{Flags: flags, Ref: ref, Begin: begin, End: end, SM: share32(r), Resident: share32(r), Tensor: share32(r), DRAM: share32(r),
 			Copy: share32(r), Power: share32(r), SMClock: share32(r), Memory: share32(r)}.Encode()

@@ -32,7 +32,7 @@ class Calls:
         self.codes: Dict[int, Tuple[Any, int]] = {}  # id of a code object -> (itself: its id stays its own, function)
         self.functions: Dict[str, int] = {}  # name -> number, from 1
         self.calls: Dict[Tuple[int, int], int] = {}  # (call it came from or 0, function) -> number, from 1
-        self.counts: Dict[Tuple[int, int], List[int]] = {}  # (loader, call) -> [ns running, waiting, not known, samples]
+        self.counts: Dict[Tuple[int, int], List[int]] = {}  # (loader, call) -> ns [on, off, unclear], samples
         self.dirty: Dict[Tuple[int, int], List[int]] = {}
         self.outside = 0  # samples of which a part found no room
         self.room = MOST_NAME_BYTES
@@ -123,7 +123,7 @@ class Calls:
 
 
 def _is_loop(code: Any) -> bool:
-    """The hook's own frame around what builds: a worker's loop, or next() of a process that builds its batches itself."""
+    """The hook's frame around what builds: a worker's loop, or next() of a process that builds its batches itself."""
     file = os.path.basename(code.co_filename)
     return file == "fetch.py" or (file == "worker.py" and code.co_firstlineno == _loop_line())
 

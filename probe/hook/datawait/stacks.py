@@ -3,14 +3,14 @@
 Nothing of Python's can look without the interpreter's lock, and a thread that waits for it gets it where the other lets
 go: at its next read, compression or sleep. Looks that are merely taken "now" therefore see what releases the lock, and
 next to nothing of what runs between (of 3 ms of Python before 3 ms of zlib they saw 0.4 % where 38 % was true). Only
-after the switch interval, 5 ms, does the running thread let go where it is. So the looks are planned: shortly before one
-is due the thread shortens that interval for this process to a tenth of a millisecond, and puts it back right after. What
-it then sees is where the builder is when the look is due, whatever that does with the lock.
+after the switch interval, 5 ms, does the running thread let go where it is. So the looks are planned: shortly before
+one is due the thread shortens that interval for this process to a tenth of a millisecond, and puts it back right after.
+What it then sees is where the builder is when the look is due, whatever that does with the lock.
 
 Looks are 25 to 75 ms apart, by a generator of their own, so no rhythm of the job can hide from them, and further where
 a look is so dear (a virtual machine, a crowded one) that they would take more than 0.4 % of a core: each counts as the
-time it stands for. Whether the builder
-runs or waits is its state in /proc, read after the lock was let go: if it only waited for that, it is runnable by then.
+time it stands for. Whether the builder runs or waits is its state in /proc, read after the lock was let go: if it only
+waited for that, it is runnable by then.
 
 The thread begins after the first batch, when PyTorch has made a further thread itself (the result queue's); it takes no
 signals, never keeps a process alive, and ends with the worker's loop. Any error ends the sampling and nothing else.
@@ -24,7 +24,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from . import descriptors, layout
 from .calls import Calls
