@@ -88,6 +88,7 @@ func Of(t *Tree) (s Split, ok bool) {
 	if s.Samples < enough || whole <= 0 || math.IsInf(whole, 0) {
 		return Split{}, false
 	}
+	carry := s.Samples / 2 // looks that were late stand for more than others: half of them carry the interval
 	on, clear := 0.0, 0.0
 	for _, class := range Classes {
 		p := found[class]
@@ -95,8 +96,8 @@ func Of(t *Tree) (s Split, ok bool) {
 			continue
 		}
 		on, clear = on+p.on, clear+p.on+p.off
-		part := Part{Class: class, Share: wilson((p.on+p.off+p.unclear)/whole, s.Samples),
-			On: wilson(p.on/whole, s.Samples), Off: wilson(p.off/whole, s.Samples)}
+		part := Part{Class: class, Share: wilson((p.on+p.off+p.unclear)/whole, carry),
+			On: wilson(p.on/whole, carry), Off: wilson(p.off/whole, carry)}
 		for _, f := range p.functions {
 			part.Functions = append(part.Functions, Function{f.Name, f.Share / whole, f.On / whole})
 		}
@@ -127,8 +128,7 @@ func (c *Classifier) ownOf(path []string) string {
 	return path[len(path)-1]
 }
 
-// wilson is the 95 % interval of a share that n looks found (Wilson 1927). The looks are spread over the time more evenly than
-// chance would, so it is rather too wide than too narrow.
+// wilson is the 95 % interval of a share that n looks found (Wilson 1927).
 func wilson(share float64, n int) stat.Interval {
 	const z = 1.959964
 	share = min(max(share, 0), 1)

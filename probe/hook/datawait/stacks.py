@@ -9,8 +9,8 @@ What it then sees is where the builder is when the look is due, whatever that do
 
 Looks are 25 to 75 ms apart, by a generator of their own, so no rhythm of the job can hide from them, and further where
 a look is so dear (a virtual machine, a crowded one) that they would take more than 0.4 % of a core: each counts as the
-time it stands for. Whether the builder runs or waits is its state in /proc, read after the lock was let go: if it only
-waited for that, it is runnable by then.
+time it stands for. Whether the builder runs or waits is its state in /proc, read after the lock was let go (twice,
+where it seems to wait): if it only waited for that, it is runnable by then.
 
 The thread begins after the first batch, when PyTorch has made a further thread itself (the result queue's); it takes no
 signals, never keeps a process alive, and ends with the worker's loop. Any error ends the sampling and nothing else.
@@ -39,6 +39,7 @@ PERIOD = SECOND // 20  # between two looks, on average; longer where that would 
 SHARE = 250  # … one part in so many
 AHEAD = 6_000_000  # of a look that is due: more than a switch interval, in which the lock is had at the latest
 BRIEF = 0.0001  # the switch interval meanwhile, in seconds
+MINUTE = 60 * SECOND
 SELDOM = 10 * SECOND  # sums are written a second apart at first, later up to this
 SYNCHRONOUS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}  # of the thread that they come from
 
@@ -66,6 +67,7 @@ class Sampler:
         self.writes = _thread.allocate_lock()  # whoever counts or writes
         self.over = False
         self.looks = self.samples = 0
+        self.due = 0
         self.period = PERIOD  # now: the time that a look stands for
         self.paced = 0, 0  # looks and cost when that was last thought over
         self.cost: Callable[[], int] = time.thread_time_ns
@@ -77,10 +79,9 @@ class Sampler:
     def run(self) -> None:
         try:
             signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.valid_signals()) - SYNCHRONOUS)
-            due = core.clock()
+            self.due = core.clock() + self.pause()
             while not core.off:
-                due = max(due, core.clock()) + self.pause()
-                if self.sleep(due - AHEAD) or self.look(due):
+                if self.sleep(self.due - AHEAD) or self.look():
                     return
                 self.write_when_due()
         except Exception as error:
@@ -98,22 +99,39 @@ class Sampler:
             return self.over
         return self.ends.acquire(True, left / SECOND)
 
-    def look(self, due: int) -> bool:
+    def look(self) -> bool:
         """Where the thread is when the look is due; True if the sampling is to end."""
         shorten()
         try:
+            due, now = self.due, core.clock()
+            if now >= due:  # had the lock too late, and where the builder let go of it: the look is planned anew
+                due = now + self.pause()
             if self.sleep(due):
                 return True
             loader = self.loader()
             path = None if loader is None else self.calls.path(sys._current_frames().get(self.thread))
         finally:
             restore()
+        stands_for = self.catch_up()
         with self.writes:
             self.looks += 1
             if path is not None and not self.over:
                 self.samples += 1
-                self.calls.add(loader, path, self.state.read(), self.period)
+                self.calls.add(loader, path, self.state.runs(), stands_for)
         return self.over
+
+    def catch_up(self) -> int:
+        """Plans the next look, and returns the time that this one stands for: one period, and more where others fell
+        due before it could be had. What makes a look late (a builder that keeps the lock, or loses its core while it
+        has it) would else be seen too seldom."""
+        now, periods = core.clock(), 1
+        if now - self.due > MINUTE:  # the process was stopped
+            self.due = now
+        self.due += self.pause()
+        while self.due <= now:
+            self.due += self.pause()
+            periods += 1
+        return periods * self.period
 
     def write_when_due(self) -> None:
         now = core.clock()
@@ -175,8 +193,13 @@ class State:
         except OSError as error:
             own(error)
 
+    def runs(self) -> Optional[bool]:
+        """True: on a core, or ready for one. None: not known. Asked again before it counts as waiting: what it waited
+        for may have been the interpreter's lock, which the first asking lets go of."""
+        runs = self.read()
+        return self.read() if runs is False else runs
+
     def read(self) -> Optional[bool]:
-        """True: on a core, or ready for one. None: not known."""
         if self.fd is None:
             return None
         try:

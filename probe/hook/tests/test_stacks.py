@@ -277,6 +277,29 @@ def test_a_transform_that_cannot_be_timed_runs_all_the_same(hook, compose, monke
     assert note["where"] == "timing transforms" and not transforms.timings.on and not hook.core.off
 
 
+def test_a_late_look_stands_for_those_that_fell_due_meanwhile(hook, monkeypatch):
+    sampler = stacks.Sampler(ring_of(hook), lambda: None)
+    monkeypatch.setattr(stacks.Sampler, "pause", lambda self: 50_000_000)
+    sampler.due = hook.clock.now
+    assert sampler.catch_up() == stacks.PERIOD and sampler.due == hook.clock.now + 50_000_000
+    hook.clock.now += 270_000_000  # four more were due
+    assert sampler.catch_up() == 5 * stacks.PERIOD and sampler.due == hook.clock.now + 30_000_000
+    hook.clock.now += 3600 * stacks.SECOND  # the process was stopped
+    assert sampler.catch_up() == stacks.PERIOD and sampler.due == hook.clock.now + 50_000_000
+
+
+def test_a_look_whose_lock_came_too_late_is_planned_anew(hook, monkeypatch):
+    slept = []
+    sampler = stacks.Sampler(ring_of(hook), lambda: None)
+    monkeypatch.setattr(stacks.Sampler, "sleep", lambda self, until: slept.append(until))
+    sampler.due = hook.clock.now + 1
+    sampler.look()
+    assert slept == [hook.clock.now + 1]
+    sampler.due = hook.clock.now - 1
+    sampler.look()
+    assert slept[1] >= hook.clock.now + stacks.PERIOD // 2
+
+
 def test_sampling_is_for_workers_unless_more_is_asked_for(monkeypatch):
     said = {}
     for value in (None, "off", "all"):

@@ -105,7 +105,7 @@ def test_shares_are_those_of_the_scripts_own_clock(sampled):
     assert found.samples > 50
     for name, ns in zip(("read", "decode", "augment"), said["truth"]):
         true = ns / whole
-        spread = (true * (1 - true) / found.samples) ** 0.5
+        spread = (true * (1 - true) / (found.samples / 2)) ** 0.5  # some stand for more than others
         assert abs(found.share("train.py:" + name) - true) < 3 * spread + 0.05, (name, found.samples)
 
 

@@ -61,8 +61,9 @@ UNTOLD: Dict[str, Set[str]] = {
     "control._held": NOTHING, "control._born": NOTHING,  # one look at whether the agent lives; there are others
     "stream._note_error": NOTHING, "saveguard._doubtful": NOTHING, "sitecustomize._hidden": NOTHING,
     "stands.Stand.__call__": NOTHING,
-    "stacks.State.__init__": UNKNOWN, "stacks.State.read": UNKNOWN,  # whether a thread ran or waited
-    "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,  # in a fork that has no ring
+    # Whether a thread ran or waited; and what a fork does that has no ring.
+    "stacks.State.__init__": UNKNOWN, "stacks.State.read": UNKNOWN, "stacks.State.runs": UNKNOWN,
+    "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,
 }  # fmt: skip
 # A file that is not there is none: no rank has served a batch, or no agent has made a page.
 ABSENT = {"guardchild.begun", "control.ControlPage._mapped"}
@@ -124,8 +125,8 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
     "test_stacks.py": {
         *("calls.Calls.%s" % name for name in ("add", "changed", "path", "_meet", "_number")),
         *("calls.%s" % name for name in ("_is_loop", "_loop_line", "_name", "_of_a_class")),
-        *("stacks.Sampler.%s" % name for name in ("fail", "look", "pace", "write_when_due")), "stacks.State.read",
-        "stacks.shorten", "stacks.restore",
+        *("stacks.Sampler.%s" % name for name in ("catch_up", "fail", "look", "pace", "write_when_due")),
+        "stacks.State.read", "stacks.State.runs", "stacks.shorten", "stacks.restore",
         *("transforms.%s" % name for name in (
             "Timings.took", "Timings.timed", "_Timed.__init__", "_begins", "_each", "_ends", "_fail", "_leaves",
             "_name", "_nobody", "_now", "_timed_call", "_timed_call.call", "_timed_list", "_timed_list.through",
