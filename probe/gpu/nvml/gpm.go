@@ -5,9 +5,11 @@ package nvml
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -26,6 +28,8 @@ type GPM struct {
 	library  *library
 	interval time.Duration
 	counted  []*gpmDevice
+
+	began atomic.Uint64 // ns, of the call into the driver that goes on; 0 = none does
 
 	mu   sync.Mutex // guards what the schedule fills
 	full gpu.Batch
@@ -60,8 +64,15 @@ func OpenGPM(_ context.Context, o Options) (*GPM, error) {
 		return nil, err
 	}
 	any := false
+	instances := map[gpu.Identity]int{}
+	for _, h := range handles {
+		instances[h.instance()]++
+	}
 	for i, h := range handles {
 		d := &gpmDevice{handle: h, ref: uint16(i), missing: l.gpmMissing(h)}
+		if d.missing == "" && h.parent != nil && instances[h.instance()] > 1 {
+			d.missing = "NVML counts a GPU instance as a whole, and this one is cut into several compute instances"
+		}
 		any = any || d.missing == ""
 		g.counted = append(g.counted, d)
 	}
@@ -71,6 +82,9 @@ func OpenGPM(_ context.Context, o Options) (*GPM, error) {
 	}
 	return g, nil
 }
+
+// instance is the GPU instance that a slice is a part of.
+func (h *handle) instance() gpu.Identity { return gpu.Identity{Parent: h.Parent, GI: h.GI, CI: -1} }
 
 // gpmMissing says why the GPU cannot be counted, "" if it can.
 func (l *library) gpmMissing(h *handle) string {
@@ -115,7 +129,10 @@ func (g *GPM) Use(refs []uint16) {
 	}
 }
 
-// Sample returns the windows that were counted since the last call; the first one starts the counting.
+// hung is how long a call into the driver may take. Nothing can end it.
+const hung = 3 * time.Second
+
+// Sample returns the windows that were counted since the last call; the first one starts the counting. It waits for no call into the driver.
 func (g *GPM) Sample(context.Context, uint64) (gpu.Batch, error) {
 	if g.stop == nil {
 		g.stop, g.done = make(chan struct{}), make(chan struct{})
@@ -125,6 +142,9 @@ func (g *GPM) Sample(context.Context, uint64) (gpu.Batch, error) {
 	defer g.mu.Unlock()
 	full := g.full
 	g.full = gpu.Batch{}
+	if began := g.began.Load(); began != 0 && clock.Mono()-began > uint64(hung) {
+		return full, errors.New("the driver does not answer")
+	}
 	return full, nil
 }
 
@@ -136,7 +156,9 @@ func (g *GPM) count() {
 	for {
 		for _, d := range g.counted {
 			if d.missing == "" && !d.unused {
+				g.began.Store(clock.Mono())
 				g.tick(d)
+				g.began.Store(0)
 			}
 		}
 		select {
@@ -246,11 +268,15 @@ func (d *gpmDevice) difference(old, fresh int) (w recording.GPU, p recording.GPU
 	return w, p, ""
 }
 
-// Close ends the counting.
+// Close ends the counting. What hangs in the driver is left alone.
 func (g *GPM) Close() error {
 	if g.stop != nil {
 		close(g.stop)
-		<-g.done
+		select {
+		case <-g.done:
+		case <-time.After(time.Second):
+			return errors.New("closing NVML's counters: the driver does not answer")
+		}
 	}
 	for _, d := range g.counted {
 		for _, s := range d.sample {

@@ -82,6 +82,33 @@ func TestTheSlicesOfAHopperAreCountedThroughIt(t *testing.T) {
 	}
 }
 
+// The driver's counters are of a GPU instance: of two compute instances in one, none has them for itself.
+func TestAComputeInstanceBesideAnotherIsNotCounted(t *testing.T) {
+	t.Parallel()
+	o := sampled(t, standin.H100(0, "mig=1")+"gi id=10 gpu=0 gi=1\nci id=20 in=10 ci=0 uuid=MIG-a sm=0.5 resident=1\nci id=21 in=10 ci=1 uuid=MIG-b sm=0.25 resident=1\n"+
+		"gi id=11 gpu=0 gi=2\nci id=22 in=11 ci=0 uuid=MIG-c sm=0.75 resident=1\n", plan{GPM: true, For: time.Second, Every: 500 * time.Millisecond})
+	for ref := range uint16(2) {
+		says(t, o.Devices[ref].Missing, "several compute instances")
+		if w := o.Windows(ref); len(w) > 0 {
+			t.Errorf("slice %d: %+v", ref, w)
+		}
+	}
+	if len(o.Windows(2)) < 3 {
+		t.Errorf("the one beside has %d windows", len(o.Windows(2)))
+	}
+}
+
+// A call that hangs holds up the counting and nothing else, and is told.
+func TestCountersThatHangAreTold(t *testing.T) {
+	t.Parallel()
+	o := sampled(t, standin.H100(0, "sm=0.5")+"hang call=nvmlGpmSampleGet at=1s\n", plan{GPM: true, For: 5 * time.Second, Every: 500 * time.Millisecond})
+	last := o.Polls[len(o.Polls)-1]
+	says(t, last.Error, "the driver does not answer")
+	if last.Took > time.Second || o.CloseTook > 5*time.Second || len(o.Windows(0)) == 0 {
+		t.Errorf("a poll took %v, the end %v, %d windows", last.Took, o.CloseTook, len(o.Windows(0)))
+	}
+}
+
 func TestWhereNoGPUHasCountersOfItsOwnGPMIsNoSource(t *testing.T) {
 	t.Parallel()
 	o := sampled(t, standin.A100(0, "sm=0.5"), plan{GPM: true, For: time.Second, Every: 300 * time.Millisecond})
