@@ -18,6 +18,7 @@ type knownJob struct {
 	tensor, fp32 float32                     // NaN = not counted
 	state        func(v *recording.GPUState) // begin of the state is its time
 	xid          uint64
+	counted      float64 // ms for which there are windows; 0 = all the time
 }
 
 const knownEnd = 120_000
@@ -30,8 +31,10 @@ func (j knownJob) run(t *testing.T) *Result {
 	for now := 0.0; now < knownEnd; now += 1000 {
 		w := blankWindow(0, now, now+1000)
 		w.SM, w.Resident, w.Tensor = j.sm, j.resident, j.tensor
-		x.write(agent, w.Encode())
-		x.write(agent, recording.GPUPipes{Begin: w.Begin, End: w.End, Engine: j.resident, Occupancy: nan, FP32: j.fp32, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan}.Encode())
+		if j.counted == 0 || now < j.counted {
+			x.write(agent, w.Encode())
+			x.write(agent, recording.GPUPipes{Begin: w.Begin, End: w.End, Engine: j.resident, Occupancy: nan, FP32: j.fp32, PCIeIn: nan, PCIeOut: nan, NVLinkIn: nan, NVLinkOut: nan}.Encode())
+		}
 		v := stateOf(0, now+1, now+1000)
 		v.Resident = j.resident
 		if j.state != nil {
@@ -170,7 +173,15 @@ func TestBusyButEmptyIsLaunchBound(t *testing.T) {
 	if r := j.run(t); has(r, "launch-bound") {
 		t.Errorf("SM activity 0.3: %+v", r.Verdicts)
 	}
-	j.sm, j.wait = 0.10, 60
+	j.sm, j.counted = 0.10, knownEnd/2-5000 // a source that died says nothing of the rest
+	if r := j.run(t); has(r, "launch-bound") {
+		t.Errorf("counted for less than half of the time: %+v", r.Verdicts)
+	}
+	j.counted = knownEnd/2 + 5000
+	if r := j.run(t); !has(r, "launch-bound") {
+		t.Errorf("counted for more than half of the time: %+v, dropped %+v", r.Verdicts, r.Dropped)
+	}
+	j.counted, j.wait = 0, 60
 	if r := j.run(t); has(r, "launch-bound") || len(r.Verdicts) == 0 || r.Verdicts[0].ID != "too-few-workers" {
 		t.Errorf("60 %% waited: %+v", r.Verdicts)
 	}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/datawait/datawait/analysis/load"
@@ -254,15 +255,22 @@ func (k *rank) deviceUse() loader.Device {
 		sum(&dram, w.DRAM)
 		sum(&in, w.PCIeIn)
 	}
-	d.Resident, d.SMActive = resident.value(noWindow), sm.value(noActivity)
-	d.Tensor, d.FP32, d.DRAM = tensor.value(noCounter), fp32.value(noCounter), dram.value(noCounter)
+	steady := float64(k.steady.runs.within(k.steady.runs))
+	of := func(m mean, why string) Ratio {
+		if m.weight > 0 && m.weight < coversHalf*steady { // it says nothing of the rest
+			return unit.None[float64](fmt.Sprintf("it was measured in %.0f %% of the steady steps", 100*m.weight/steady))
+		}
+		return m.value(why)
+	}
+	d.Resident, d.SMActive = of(resident, noWindow), of(sm, noActivity)
+	d.Tensor, d.FP32, d.DRAM = of(tensor, noCounter), of(fp32, noCounter), of(dram, noCounter)
 	d.SMComputing = unit.None[float64](noActivity)
 	if c, ok := k.device.unmixed.computing.Get(); ok {
 		d.SMComputing = unit.Some(c.Value)
 	}
 	d.Power = k.device.stateRow().WorkPower
 	d.Emulated = emulated(k.device)
-	d.Clock, d.Link = k.clock(), k.device.linkUse(in.value(noCounter))
+	d.Clock, d.Link = k.clock(), k.device.linkUse(of(in, noCounter))
 	return d
 }
 
