@@ -144,6 +144,7 @@ type ladder struct {
 	covered                 int64
 	held, heldKnown         int64
 	resident, residentKnown float64
+	byEngine                float64
 	tensor, tensorKnown     float64
 	sm                      *stat.Ratio
 	smCount                 int
@@ -184,6 +185,9 @@ func (d *device) climb() ladder {
 			}
 		}
 		sum(w.Resident, &c.resident, &c.residentKnown)
+		if w.ByEngine() {
+			c.byEngine += ns
+		}
 		sum(w.Tensor, &c.tensor, &c.tensorKnown)
 		if w.SM == w.SM {
 			known = true

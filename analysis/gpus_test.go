@@ -350,6 +350,9 @@ func TestASliceIsKnownByItsEngine(t *testing.T) {
 		}
 		g := r.GPUs[0]
 		is(t, "resident", g.ResidentRatio, float64(float32(0.6)))
+		if source := rung(t, g.Ladder, rungResident).Source; source != "dcgm, graphics engine" {
+			t.Errorf("whose residency it is: %q", source)
+		}
 		for name, c := range map[string]struct {
 			got  Ratio
 			want float64

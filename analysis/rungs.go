@@ -44,7 +44,7 @@ func (d *device) rungs(g *GPU, hourCost float64) []Rung {
 	rungs := []Rung{
 		{Name: rungAllocated, Ratio: quotient(allocated, allocated, all), Grade: unit.Some(stat.GradeA), Coverage: quotient(allocated, allocated, all), Source: "time of the run"},
 		{Name: rungHeld, Ratio: g.HeldRatio, Grade: unit.Some(d.holding.grade), Coverage: quotient(float64(c.heldKnown), allocated, all), Source: d.holding.source},
-		{Name: rungResident, Ratio: g.ResidentRatio, Grade: unit.Some(resident), Coverage: quotient(c.residentKnown, allocated, all), Source: d.counters()},
+		{Name: rungResident, Ratio: g.ResidentRatio, Grade: unit.Some(resident), Coverage: quotient(c.residentKnown, allocated, all), Source: d.residency()},
 		{Name: rungSM, Ratio: sm, Grade: unit.Some(d.grade), Coverage: quotient(c.smKnown, allocated, all), Source: d.counters()},
 		{Name: rungTensor, Ratio: g.TensorActiveRatio, Grade: unit.Some(d.grade), Coverage: quotient(c.tensorKnown, allocated, all), Source: d.counters()},
 	}
@@ -52,6 +52,17 @@ func (d *device) rungs(g *GPU, hourCost float64) []Rung {
 		rungs[i].worth(allocated/3600e9, price)
 	}
 	return rungs
+}
+
+// EngineSource ends the source of a resident rung that is the graphics engine's counter: a slice has no GPU-util.
+const EngineSource = "graphics engine"
+
+// residency names who told for how long kernels were there.
+func (d *device) residency() string {
+	if c := &d.ladder; c.byEngine > c.residentKnown/2 {
+		return d.counters() + ", " + EngineSource
+	}
+	return d.counters()
 }
 
 // price is that of an hour of the device, where it is known what part of a GPU the job has.

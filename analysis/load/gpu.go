@@ -168,6 +168,9 @@ func (t *taker) pipes(v recording.GPUPipes) {
 	add(&t.Further.NVLinkOut, v.NVLinkOut, mostRate)
 }
 
+// ByEngine reports that Resident is the graphics engine's counter, not GPU-util.
+func (w *Window) ByEngine() bool { return w.engine }
+
 // util makes a window of what the driver tells, where nothing counts.
 func (t *taker) util(v recording.GPUState) {
 	begin, end, ok := span(v.Begin, v.End)
@@ -196,7 +199,7 @@ func (g *GPU) borrow() {
 				continue
 			}
 			if begin <= middle && (!nothing || v >= busyAllTime) {
-				w.Resident = v
+				w.Resident, w.engine = v, false
 			}
 			break
 		}

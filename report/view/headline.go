@@ -102,13 +102,25 @@ func sizes(r *analysis.Result, show func(Quantity) string) string {
 	switch {
 	case wait.Known && sm.Known:
 		return gpus(r, "The GPU waits ", "The GPUs wait ") + show(wait) + " of every step for the next batch and " + gpus(r, "works ", "work ") + show(sm) +
-			" of the time " + gpus(r, "it is", "they are") + " allocated."
+			" of " + watched(r) + "."
 	case wait.Known:
 		return gpus(r, "The GPU waits ", "The GPUs wait ") + show(wait) + " of every step for the next batch."
 	case sm.Known:
-		return hostWait(r, show) + " " + gpus(r, "The GPU works ", "The GPUs work ") + show(sm) + " of the time " + gpus(r, "it is", "they are") + " allocated."
+		return hostWait(r, show) + " " + gpus(r, "The GPU works ", "The GPUs work ") + show(sm) + " of " + watched(r) + "."
 	}
 	return hostWait(r, show)
+}
+
+// watched is the time of which SM activity is a share: that of the allocation, or the part of it in which it was measured, where that is
+// too little to stand for the rest.
+func watched(r *analysis.Result) string {
+	all := "the time " + gpus(r, "it is", "they are") + " allocated"
+	for _, x := range r.Ladder {
+		if q := ratio(x.Coverage, wholePercentStyle); x.Name == "sm_active" && q.Known && q.Value < 0.5 {
+			return "the " + q.Text + " of " + all + " in which that was measured"
+		}
+	}
+	return all
 }
 
 // hostWait is the wait of the training process where it is not known what the GPU did meanwhile.

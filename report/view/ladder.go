@@ -1,6 +1,8 @@
 package view
 
 import (
+	"strings"
+
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
@@ -41,11 +43,30 @@ func ladder(r *analysis.Result) Ladder {
 		Rungs: []Rung{
 			{termAllocated, known(1, wholePercentStyle), ""},
 			rung(termHeld, "", func(g analysis.GPU) analysis.Est { return plain(g.HeldRatio, g) }),
-			rung(termResident, "what GPU-util shows", func(g analysis.GPU) analysis.Est { return plain(g.ResidentRatio, g) }),
+			rung(termResident, residentNote(r.GPUs), func(g analysis.GPU) analysis.Est { return plain(g.ResidentRatio, g) }),
 			rung(termSM, "", func(g analysis.GPU) analysis.Est { return g.SMActiveRatio }),
 			rung(termTensor, "", func(g analysis.GPU) analysis.Est { return plain(g.TensorActiveRatio, g) }),
 		},
 	}
+}
+
+// residentNote says what the resident rung is: GPU-util, or the counter that stands in for it.
+func residentNote(gpus []analysis.GPU) string {
+	engine := 0
+	for _, g := range gpus {
+		for _, x := range g.Ladder {
+			if x.Name == "resident" && strings.HasSuffix(x.Source, analysis.EngineSource) {
+				engine++
+			}
+		}
+	}
+	switch engine {
+	case 0:
+		return "what GPU-util shows"
+	case len(gpus):
+		return "what the graphics engine's counter shows"
+	}
+	return "what GPU-util or the graphics engine's counter shows"
 }
 
 func unknownRungs(why string) []Rung {

@@ -66,6 +66,32 @@ func TestLeadTellsASmallWait(t *testing.T) {
 	}
 }
 
+// SM activity that was measured in a small part of the time is said to be of that part.
+func TestTheHeadlineSaysOfWhatTimeActivityIs(t *testing.T) {
+	for covered, want := range map[float64]string{0.96: "works 42 % (grade\u00a0A) of the time it is allocated.",
+		0.39: "works 42 % (grade\u00a0A) of the 39 % of the time it is allocated in which that was measured."} {
+		sm := unit.Some(stat.Estimate{Value: 0.42, Low: 0.42, High: 0.42, N: 50, Grade: stat.GradeA})
+		r := &analysis.Result{GPUs: []analysis.GPU{{SMActiveRatio: sm}}, Ladder: []analysis.Rung{{Name: "sm_active", Coverage: unit.Some(covered)}}}
+		if got := strings.ReplaceAll(sizes(r, withDoubt), aside, ""); !strings.Contains(got, want) {
+			t.Errorf("covered %v: %q, want %q", covered, got, want)
+		}
+	}
+}
+
+// What a slice's engine counter says is not called GPU-util.
+func TestTheResidentRungIsCalledWhatItIs(t *testing.T) {
+	of := func(source string) analysis.GPU {
+		return analysis.GPU{ResidentRatio: unit.Some(0.6), Ladder: []analysis.Rung{{Name: "resident", Source: source}}}
+	}
+	util, engine := of("dcgm"), of("dcgm, "+analysis.EngineSource)
+	for want, gpus := range map[string][]analysis.GPU{"what GPU-util shows": {util, util}, "what the graphics engine's counter shows": {engine},
+		"what GPU-util or the graphics engine's counter shows": {util, engine}} {
+		if got := ladder(&analysis.Result{GPUs: gpus}).Rungs[2].Note; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestSpeedSaysWhenNothingDiffers(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
