@@ -12,6 +12,9 @@ type crew struct {
 	workers []worker
 	queues  []int     // P batches a worker, oldest first: what it was asked for and has not begun
 	arrives []float64 // by slot; +Inf until built
+	until   []float64 // of each worker: when its waiting off the CPU ends; +Inf if it does not wait
+	work    float64   // CPU seconds that every build on the CPU got since some time: they share evenly
+	ends    []float64 // of each worker: the work at which its build ends; +Inf if it is not on the CPU
 	burning int       // workers on the CPU
 	queued  float64   // Σ over builds: runnable but without a core
 	asked   int       // batches
@@ -20,12 +23,10 @@ type crew struct {
 
 // worker is what one of them does.
 type worker struct {
-	batch  int     // −1 = nothing
-	until  float64 // off the CPU
-	left   float64 // CPU seconds; above 0 and now ≥ until: on the CPU
-	on     bool    // the CPU
-	begun  int     // first of its queue that was not begun
-	length int     // of its queue
+	batch  int // −1 = nothing
+	cpu    float64
+	begun  int // first of its queue that was not begun
+	length int // of its queue
 	fed    float64
 	ready  int // built and not delivered, where order does not matter
 }
@@ -72,10 +73,8 @@ func (k *crew) reset(s *Setup, t Tape) {
 	for i := range k.workers {
 		k.workers[i] = worker{batch: -1}
 	}
-	k.arrives, k.order = grown(k.arrives, depth), grown(k.order, depth)
-	for i := range k.arrives {
-		k.arrives[i] = math.Inf(1)
-	}
+	k.order, k.work = grown(k.order, depth), 0
+	k.arrives, k.until, k.ends = never(k.arrives, depth), never(k.until, s.Workers), never(k.ends, s.Workers)
 }
 
 // ask sends a worker the next index.
@@ -105,30 +104,30 @@ func (k *crew) begin(i int) {
 		free = max(free, k.locked)
 		k.locked = free + held
 	}
-	w.until, w.left, w.on = free+s.Wait*float64(x.Wait), s.CPU*float64(x.CPU), false
-	if w.until <= k.now {
+	w.cpu = s.CPU * float64(x.CPU)
+	if k.until[i] = free + s.Wait*float64(x.Wait); k.until[i] <= k.now {
 		k.burn(i)
 	}
 }
 
 // burn puts a worker on the CPU, if it has something to compute there.
 func (k *crew) burn(i int) {
-	w := &k.workers[i]
-	if w.left > 0 {
-		w.on = true
-		k.burning++
+	k.until[i] = math.Inf(1)
+	cpu := k.workers[i].cpu
+	if cpu <= 0 {
+		k.finish(i)
 		return
 	}
-	k.finish(i)
+	if k.burning == 0 {
+		k.work = 0 // small numbers stay exact
+	}
+	k.burning++
+	k.ends[i] = k.work + cpu
 }
 
 // finish ends a build and begins the next one.
 func (k *crew) finish(i int) {
 	w, s := &k.workers[i], k.setup
-	if w.on {
-		w.on = false
-		k.burning--
-	}
 	arrives := max(k.now, w.fed) + s.Feed
 	w.fed = arrives
 	if s.OutOfOrder {
@@ -159,21 +158,6 @@ func (k *crew) share() float64 {
 	return rate
 }
 
-// upcoming is the time of the next event up to a limit.
-func (k *crew) upcoming(rate, limit float64) float64 {
-	for i := range k.workers {
-		w := &k.workers[i]
-		switch {
-		case w.batch < 0:
-		case w.on:
-			limit = min(limit, k.now+w.left/rate)
-		default:
-			limit = min(limit, w.until)
-		}
-	}
-	return limit
-}
-
 // advance goes on to a time.
 func (k *crew) advance(to float64) {
 	for k.now < to {
@@ -181,29 +165,54 @@ func (k *crew) advance(to float64) {
 	}
 }
 
-// event goes on to the next event, at most to the limit.
+// event goes on to the next event, at most to the limit. Of several at one time, the others follow.
 func (k *crew) event(limit float64) {
-	rate := k.share()
-	at, before := k.upcoming(rate, limit), k.now
-	k.queued += float64(k.burning) * (at - before) * (1 - rate)
-	k.now = at
-	for i := range k.workers {
-		w := &k.workers[i]
-		switch {
-		case w.batch < 0:
-		case w.on:
-			ends := before + w.left/rate
-			if w.left -= rate * (at - before); ends <= at || w.left <= rounding {
-				k.finish(i)
-			}
-		case w.until <= at:
-			k.burn(i)
+	waiting, until := first(k.until)
+	at, who := limit, -1
+	if until <= at {
+		at, who = until, waiting
+	}
+	rate := 1.0
+	if k.burning > 0 {
+		rate = k.share()
+		if i, end := first(k.ends); k.now+(end-k.work)/rate <= at {
+			at, who = k.now+(end-k.work)/rate, i
 		}
+	}
+	at = max(at, k.now)
+	k.queued += float64(k.burning) * (at - k.now) * (1 - rate)
+	k.work += rate * (at - k.now)
+	k.now = at
+	switch {
+	case who < 0:
+	case !math.IsInf(k.ends[who], 1):
+		k.work, k.ends[who] = k.ends[who], math.Inf(1)
+		k.burning--
+		k.finish(who)
+	default:
+		k.burn(who)
 	}
 }
 
-// rounding is CPU seconds that are none.
-const rounding = 1e-12
+// first returns the least of all and its place.
+func first(v []float64) (place int, least float64) {
+	least = math.Inf(1)
+	for i, x := range v {
+		if x < least {
+			place, least = i, x
+		}
+	}
+	return place, least
+}
+
+// never returns n times that never come.
+func never(v []float64, n int) []float64 {
+	v = grown(v, n)
+	for i := range v {
+		v[i] = math.Inf(1)
+	}
+	return v
+}
 
 // await goes on until the batch that is delivered next was built, and returns whose it is and when it arrives.
 func (k *crew) await(b int) (who int, arrives float64) {

@@ -27,7 +27,7 @@ func (p *Player) Play(setup Setup, t Tape, batches int) Outcome {
 	batches = max(1, batches/round) * round // whole rounds: workers that go in step deliver W batches at a time
 	settle := 2 * round * s.Prefetch
 	switch {
-	case s.crowded():
+	case s.Crowded():
 		return p.crowd(s, t, settle, batches)
 	case s.Workers == 0:
 		return p.alone(s, t, settle, batches)

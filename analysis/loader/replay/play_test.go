@@ -20,7 +20,7 @@ func twice(s Setup, t Tape, batches int) Outcome {
 	for _, one := range d[settle : settle+batches] {
 		out.Wait += (one.taken - one.enter) / float64(batches)
 	}
-	if s.Workers > 0 && s.JobCores > 0 && s.crowded() {
+	if s.Workers > 0 && s.JobCores > 0 && s.Crowded() {
 		out.Seconds = math.Max(out.Seconds, (s.CPU*math.Max(1, s.Threads)+s.Main)/s.JobCores)
 	}
 	return out
@@ -65,7 +65,7 @@ func TestTheTwinPlaysTheSame(t *testing.T) {
 			t.Fatalf("%+v with %d batches: %.6f s and %.6f s of wait, played slowly %.6f and %.6f", s, len(tape), got.Seconds, got.Wait, want.Seconds, want.Wait)
 		}
 		switch {
-		case s.crowded():
+		case s.Crowded():
 			kinds["crowded"]++
 		case s.OutOfOrder:
 			kinds["unordered"]++
@@ -178,7 +178,7 @@ func TestNothingBeatsItsBounds(t *testing.T) {
 				t.Errorf("%s: a batch every %v, but it takes %v: %+v", name, out.Seconds, bound, s)
 			}
 		}
-		if s.Ahead == 0 && !s.crowded() && !near(out.Seconds, out.Wait+s.Outside) {
+		if s.Ahead == 0 && !s.Crowded() && !near(out.Seconds, out.Wait+s.Outside) {
 			t.Errorf("%v of wait and %v outside are not %v", out.Wait, s.Outside, out.Seconds)
 		}
 	}

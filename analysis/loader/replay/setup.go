@@ -34,8 +34,8 @@ type Outcome struct {
 	Queued  float64 // a build, runnable but without a core
 }
 
-// crowded says whether builds may hold each other up: more of them than cores, or something that serves one at a time.
-func (s *Setup) crowded() bool {
+// Crowded says whether builds may hold each other up: more of them than cores, or something that serves one at a time.
+func (s *Setup) Crowded() bool {
 	if s.Workers == 0 {
 		return false
 	}
@@ -51,12 +51,15 @@ func (s *Setup) sane() bool {
 			return false
 		}
 	}
-	return s.Workers >= 0 && s.Prefetch >= 0 && s.Ahead >= 0 && max(s.Workers, s.Prefetch, s.Ahead) <= most
+	return s.Workers >= 0 && s.Prefetch >= 0 && s.Ahead >= 0 && s.Ahead <= MostQueued &&
+		s.Workers <= MostWorkers && s.Workers*min(s.Prefetch, MostQueued) <= MostQueued
 }
 
+// What is replayed at most: a recording may claim anything, and a replay takes time in proportion.
 const (
-	longest = 1e12    // seconds that no part of a batch takes
-	most    = 1 << 16 // workers, batches of one worker
+	MostWorkers = 256
+	MostQueued  = 1 << 12 // batches asked for ahead
+	longest     = 1e12    // seconds that no part of a batch takes
 )
 
 // load is how many cores the training process keeps busy between two calls of next().
