@@ -7,6 +7,7 @@ import (
 	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/loader/replay"
 	"github.com/datawait/datawait/analysis/stat"
 )
 
@@ -39,6 +40,8 @@ type rank struct {
 	stream     loader.Stream // of the slowest
 	grown      []swell       // its workers that did
 	usage      loader.Device
+	film       film
+	played     replay.Tape // of the slowest
 	drawn      drawing
 }
 

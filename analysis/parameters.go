@@ -30,7 +30,7 @@ func (st *steadyState) perStep(ns int64) float64 { return float64(ns) / 1e9 / fl
 // parameters is what the loader's model needs to know of a rank: its step, and the loader it waits for most.
 func (r *run) parameters(k *rank) loader.Parameters {
 	b, l := k.crew, k.slowest
-	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.usage, GPUs: len(r.ranked)}
+	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.usage, Tape: k.played, GPUs: len(r.ranked)}
 	p.Device.Clock = r.slowestClock(k)
 	p.Around = r.around(k)
 	if l != nil {
@@ -52,6 +52,8 @@ func (k *rank) model() {
 		k.start = k.epochStart(k.slowest, k.crew)
 		k.stream = k.streamOf(k.slowest)
 		k.grow(k.slowest)
+		k.played = k.tape(k.slowest)
+		k.film = film{}
 	}
 	k.usage = k.deviceUse()
 }
@@ -92,6 +94,9 @@ func (r *run) stepTimes(k *rank) loader.StepTimes {
 		Fetches: quotient(float64(st.fetches), float64(st.steps), noSteady),
 		MainCPU: unit.None[float64]("the training thread's CPU clock was not read"),
 		Handoff: quotient(float64(st.handoff)/1e9, float64(st.joined), "no fetch could be joined with its batch"),
+
+		HandoffReady: st.ready.value("no batch was there before it was asked for"),
+		HandoffLate:  st.late.value("no batch was waited for"),
 	}
 	if st.seen() {
 		t.Exposed = ns(st.idled, stat.GradeB, "device events")

@@ -131,17 +131,18 @@ func sequentialLayout(j *job, s state) proposal {
 
 // slowSamples shortens or moves the few builds that hold up all others (F50, F38).
 func slowSamples(j *job, s state) proposal {
-	cv, ok := j.p.Batch.CV.Get()
-	if !ok || cv < 0.5 || s.law.Workers < 2 || j.evenEnough(s) != "" {
+	if cv, ok := j.p.Batch.CV.Get(); !ok || cv < 0.5 || s.law.Workers < 2 {
 		return proposal{}
 	}
-	p := proposal{
+	even := func(part float64) func(*state) {
+		return func(s *state) { s.law.Even += part * (1 - s.law.Even) }
+	}
+	return proposal{
 		title: "shorten the slowest samples", effort: dataJob,
 		how:     "cut long clips before training, decode at the size that is needed, sort samples into batches of like cost, and look for files that are read again after a failure",
-		assumes: []string{"half of the wait that uneven builds cause goes away (interval: none to all)"},
+		assumes: append(j.drawnBuilds(), "half of what builds differ by goes away, their mean stays (interval: none to all)"),
+		change:  even(0.5), best: even(1), worst: even(0),
 	}
-	j.evenOut(&p)
-	return p
 }
 
 // moreRAM holds the dataset in memory (F34).

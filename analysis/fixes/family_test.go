@@ -49,7 +49,7 @@ func TestLimits(t *testing.T) {
 func TestNoisyNeighbour(t *testing.T) {
 	j := scenario.Job{W: 4, K: 8, Burn: 0.1, Device: 0.01, Floor: 0.001, Solo: true}
 	r := rank(j, func(p *loader.Parameters) {
-		p.Host.Foreign, p.Step.Seconds, p.Host.Cpuset = some(6.0), exact(0.05), loader.Num{}
+		p.Host.Foreign, p.Step.Seconds, p.Step.Wait, p.Host.Cpuset = some(6.0), exact(0.05), exact(0.04), loader.Num{}
 		p.Batch.Wall, p.Batch.RunQueue = exact(0.2), some(0.1)
 	})
 	f, ok := find(r, CPULimit)
@@ -99,7 +99,7 @@ func TestUneven(t *testing.T) {
 // TestPackBatch: 114 tensors a batch, handed over in 12 ms (F51).
 func TestPackBatch(t *testing.T) {
 	r := rank(scenario.S26(), func(p *loader.Parameters) {
-		p.Batch.Tensors, p.Step.Handoff, p.Step.Seconds = some(114.0), some(0.012), exact(0.052)
+		p.Batch.Tensors, p.Step.Handoff, p.Step.Seconds, p.Step.Wait = some(114.0), some(0.012), exact(0.052), exact(0.012)
 	})
 	f, ok := find(r, PackBatch)
 	if got := f.Predicted.StepSeconds.Or(zero).Value; !ok || got < 0.0411 || got > 0.0425 {

@@ -23,7 +23,6 @@ type state struct {
 	extra   float64 // seconds the first batch of an epoch takes beyond any other: dataset open, buffer fill
 	collate float64 // CPU seconds per batch inside collate; part of law.CPU
 	stall   float64 // seconds per step of stalls, spread over all steps; outside the law
-	smooth  float64 // seconds per step of the wait that uneven builds cause, taken away
 }
 
 // epochStart is the gap from an iterator's creation to its first batch.
@@ -74,9 +73,9 @@ func (j *job) span(s state, step float64) float64 {
 	return j.batches*(step+s.stall) + s.epochStart()
 }
 
-// stepIn is the step of another configuration: what the law does not explain of the measured step stays.
+// stepIn is the step of another configuration: what the replay does not explain of the measured step stays.
 func (j *job) stepIn(s state) float64 {
-	return math.Max(s.law.Compute, j.step+s.law.Step()-j.now.law.Step()-s.smooth)
+	return math.Max(s.law.Compute, j.step+j.model.Replay(s.law)-j.model.Replay(j.now.law))
 }
 
 // cost is what fixes are compared by.

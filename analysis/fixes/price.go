@@ -23,11 +23,10 @@ type priced struct {
 func (j *job) price(r rule, p proposal) priced {
 	out := priced{rule: r, p: p, after: apply(j.now, p.change)}
 	out.step = j.predict(p.change)
-	if p.best != nil {
-		out.step = widen(out.step, j.predict(p.best))
-	}
-	if p.worst != nil {
-		out.step = widen(out.step, j.predict(p.worst))
+	for _, end := range []func(*state){p.best, p.worst} {
+		if end != nil {
+			out.step = widen(out.step, j.end(end))
+		}
 	}
 	out.step.Grade = stat.Worse(out.step.Grade, gradeOf(p))
 	out.saved = j.savedShare(out, p)
@@ -44,26 +43,29 @@ func gradeOf(p proposal) stat.Grade {
 
 // predict is the step after a change, with the interval of the measurements.
 func (j *job) predict(change func(*state)) stat.Estimate {
-	after := apply(j.now, change)
 	if !j.model.Known.Step {
 		return stat.Estimate{Value: j.step, Low: j.step, High: j.step, Grade: stat.GradeC, Source: "length of an epoch"}
 	}
-	e := j.model.Predict(func(l loader.Law) loader.Law {
+	return j.model.Predict(func(l loader.Law) loader.Law {
 		s := j.now
 		s.law = l
 		return apply(s, change).law
 	})
-	value := math.Max(after.law.Compute, e.Value-after.smooth)
-	e.Low, e.High = math.Min(value, e.Low), math.Max(value, e.High)
-	e.Value = value
-	return e
+}
+
+// end is the step at one end of an assumption.
+func (j *job) end(change func(*state)) float64 {
+	if !j.model.Known.Step {
+		return j.step
+	}
+	return j.stepIn(apply(j.now, change))
 }
 
 // widen stretches an interval so that it reaches the other end of an assumption, as an independent error.
-func widen(e, other stat.Estimate) stat.Estimate {
-	d := other.Value - e.Value
+func widen(e stat.Estimate, other float64) stat.Estimate {
+	d := other - e.Value
 	if d < 0 {
-		e.Low = math.Max(math.Min(e.Low, other.Low), e.Value-math.Hypot(e.Value-e.Low, d))
+		e.Low = math.Max(math.Min(e.Low, other), e.Value-math.Hypot(e.Value-e.Low, d))
 	} else {
 		e.High = e.Value + math.Hypot(e.High-e.Value, d)
 	}
@@ -116,7 +118,8 @@ func (j *job) fix(x priced) Fix {
 	return f
 }
 
-// waitRemoved is the share of the data wait that goes away. A step's wait is what it takes beyond C.
+// waitRemoved is the share of the data wait that goes away for good: what a step takes beyond C, as far as the job gains it. Work that
+// a fix adds to the step takes the place of wait and removes none.
 func (j *job) waitRemoved(x priced) loader.Num {
 	wait := func(s state, step float64) float64 {
 		w := math.Max(0, step-s.law.Compute)
@@ -129,6 +132,6 @@ func (j *job) waitRemoved(x priced) loader.Num {
 	if before <= 0 {
 		return unit.None[float64]("there is no data wait to remove")
 	}
-	removed := (1 - x.p.idle) * (1 - wait(x.after, x.step.Value)/before)
-	return unit.Some(math.Max(0, math.Min(1, removed)))
+	gone := math.Min(before-wait(x.after, x.step.Value), j.wall-j.span(x.after, x.step.Value))
+	return unit.Some(math.Max(0, math.Min(1, (1-x.p.idle)*gone/before)))
 }

@@ -23,6 +23,7 @@ type proposal struct {
 	idle   float64 // share of the run in which it does not work yet, 0–1
 
 	zero     string // why there is nothing to gain
+	reason   string // why a change that was priced gains too little; "" = what binds says it
 	unpriced string // what is missing to price it
 }
 

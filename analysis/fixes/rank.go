@@ -1,6 +1,8 @@
 package fixes
 
 import (
+	"cmp"
+
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -70,7 +72,7 @@ func (j *job) noHelp(list []NoHelp, r rule, p proposal, saved float64) []NoHelp 
 	if !r.common || p.title == "" {
 		return list
 	}
-	reason := p.zero
+	reason := cmp.Or(p.zero, p.reason)
 	if reason == "" {
 		reason = j.binds(apply(j.now, p.change))
 	}

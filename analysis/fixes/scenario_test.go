@@ -42,7 +42,7 @@ func TestScenarios(t *testing.T) {
 		{"S25", scenario.S25(), LargerBatch, 15.1, append(storage, MoreWorkers, MoveOffMain, MixedPrecision)},
 		{"S26", scenario.S26(), "", 0, append(storage, MoreWorkers, PrefetchFactor, PreprocessOnce, PinMemory)},
 		{"S26 marginal", scenario.S26Marginal(), MoreWorkers, 101.1, []string{MixedPrecision, PinMemory}},
-		{"Uber", scenario.Uber(), PreprocessOnce, 30, append(storage, MoreWorkers, PrefetchFactor, MixedPrecision, MoreGPUs)},
+		{"Uber", scenario.Uber(), PreprocessOnce, 33.75, append(storage, MoreWorkers, PrefetchFactor, MixedPrecision, MoreGPUs)},
 		{"F73", scenario.F73(), "", 0, append(storage, MoreWorkers, CheaperDecode, PreprocessOnce)},
 	} {
 		r := Rank(loader.New(c.job.Parameters()))
@@ -87,8 +87,8 @@ func TestWords(t *testing.T) {
 	many := Rank(loader.New(scenario.S02(16).Parameters()))
 	for _, c := range []struct{ got, want string }{
 		{noHelp(uber, NVMeCache), "the CPU time of building batches alone keeps all 8 usable cores full: 120 ms of every step"},
-		{noHelp(uber, MixedPrecision), "compute hides behind the data wait: batches arrive every 120 ms, and 83 % of the step waits for them"},
-		{noHelp(uber, MoreGPUs), "every further GPU waits as well (83 % of its step), and on the same host its workers get none of the cores that are full now"},
+		{noHelp(uber, MixedPrecision), "compute hides behind the data wait: batches arrive every 120 ms, and 84 % of the step waits for them"},
+		{noHelp(uber, MoreGPUs), "every further GPU waits as well (84 % of its step), and on the same host its workers get none of the cores that are full now"},
 		{noHelp(link, MoreWorkers), "what all workers read from serves one build at a time, 32.0 ms per step, however many ask"},
 		{noHelp(link, PrefetchFactor), "batches are built too slowly, not too unevenly: a longer queue fills no faster"},
 		{noHelp(many, MoreWorkers), "3 workers keep up; 16 only lengthen every epoch start, by 325 ms"},

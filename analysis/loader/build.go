@@ -32,27 +32,44 @@ func (m *Model) fillBuild() {
 		m.grade = stat.Worse(m.grade, cpu.Grade)
 		work := m.Law.Work - m.Law.CPU
 		m.vary(cpu, func(l *Law, v float64) { l.CPU, l.Work = v, v+work })
-		m.fillStretch()
 	}
 }
 
-// longest is the part of a CPU second by which neighbours are taken to stretch it. What a build waits for a core beyond that it
+// longestStretch is the part of a CPU second by which neighbours are taken to stretch it. What a build waits for a core beyond that it
 // waits at wake-ups, however little it computes: eight samples that only sleep wait eight times.
-const longest = 0.25
+const longestStretch = 0.25
 
-// fillStretch keeps run-queue time that the core term does not bring back: where B/K reaches the measured step, the queue is
-// what full cores look like from inside; below it, something else made builds wait for a core. No build is held up beyond
-// what the step allows (W builds per W steps).
-func (m *Model) fillStretch() {
+// fillQueue keeps run-queue time that the replay does not bring back by itself. In cores that it fills, a longer queue than its own
+// says that the job gets less of them than it may use (other jobs, other ranks); below that, something else makes builds wait
+// for a core. Nothing here looks at the measured step: whether builds of that length explain it is for the check to say.
+func (m *Model) fillQueue() {
 	l := &m.Law
 	runq, ok := m.Parameters.Batch.RunQueue.Get()
-	t, okStep := m.Parameters.Step.Seconds.Get()
-	if !ok || !okStep || l.CPU <= 0 || l.Workers == 0 || l.Terms().Cores > (1-Gate/2)*t.Value {
+	if !ok || l.CPU <= 0 || !m.Known.Compute {
 		return
 	}
-	runq = math.Max(0, math.Min(runq, float64(l.Workers)*t.Value/l.Fetches-l.Off-l.CPU))
-	l.Stretch = 1 + math.Min(runq/l.CPU, longest)
-	l.Queue = runq - (l.Stretch-1)*l.CPU
+	out := m.film.play(*l)
+	excess := runq - out.Queued
+	if !(excess > unworthy*(l.Off+l.CPU)) {
+		return
+	}
+	if out.Queued > 0 && l.Workers > 0 && l.Terms().Cores >= (1-Gate/2)*out.Seconds {
+		l.lessCores((l.Off + l.CPU + out.Queued) / (l.Off + l.CPU + runq))
+		return
+	}
+	l.Stretch = 1 + math.Min(excess/l.CPU, longestStretch)
+	l.Queue = excess - (l.Stretch-1)*l.CPU
+}
+
+// unworthy is the part of a build below which run-queue time is no sign of anything.
+const unworthy = 0.01
+
+// lessCores leaves a part of the cores that bind.
+func (l *Law) lessCores(part float64) {
+	if l.JobCores <= l.WorkerCores {
+		l.JobCores *= part
+	}
+	l.WorkerCores *= part
 }
 
 // offCPU returns the off-CPU part of an undisturbed build from the best witness there is.

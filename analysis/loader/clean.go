@@ -13,7 +13,7 @@ func clean(p Parameters) Parameters {
 		cleanEst(v)
 	}
 	for _, v := range []*Num{
-		&s.Interference, &s.MainCPU, &s.Fetches, &s.Handoff, &s.HandoffFloor,
+		&s.Interference, &s.MainCPU, &s.Fetches, &s.Handoff, &s.HandoffFloor, &s.HandoffReady, &s.HandoffLate,
 		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors, &b.ReadTimes, &b.Set,
 		&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &h.Busy, &h.Foreign, &h.WorkerRunQueue, &h.Throttled,
 		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Tensor, &d.FP32, &d.DRAM, &d.Power, &d.Launches,
@@ -33,6 +33,14 @@ func clean(p Parameters) Parameters {
 	p.Host.Affinity = h.affinity()
 	p.Args.Workers = max(0, min(p.Args.Workers, maxWorkers))
 	p.Host.Ranks = max(p.Host.Ranks, 1)
+	for _, b := range p.Tape {
+		for _, v := range [...]float32{b.Wait, b.CPU, b.Outside} {
+			if !(v >= 0 && v <= largest) {
+				p.Tape = nil
+				return p
+			}
+		}
+	}
 	return p
 }
 

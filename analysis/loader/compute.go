@@ -20,11 +20,26 @@ func (m *Model) fillCompute() {
 	if copied, ok := s.Copy.Get(); ok {
 		m.Law.Copy = math.Min(copied.Value, c.Value)
 	}
-	m.Law.Outside = c.Value
-	if t, ok := s.Seconds.Get(); ok {
-		if wait, ok := s.Wait.Get(); ok {
-			m.Law.Outside = math.Max(0, t.Value-wait.Value)
-		}
+	m.fillAhead()
+}
+
+// sooner is the part of a step by which the training thread must come back before the device is done, for launches to run ahead.
+const sooner = 0.05
+
+// fillAhead finds whether the training thread comes back to next() before the device is done. Then the device has something to run
+// while the thread waits: a host that waits half of the time beside a busy device loses nothing. How far the device may be
+// behind is not measured; one step is taken, the least that explains what was seen.
+func (m *Model) fillAhead() {
+	m.Law.Outside = m.Law.Compute
+	s := m.Parameters.Step
+	t, ok := s.Seconds.Get()
+	wait, okWait := s.Wait.Get()
+	if !ok || !okWait {
+		return
+	}
+	if host := math.Max(0, t.Value-wait.Value); host < m.Law.Compute-sooner*t.Value {
+		m.Law.Outside, m.Law.Ahead = host, int(math.Ceil(m.Law.Fetches))
+		m.assume("the device is at most one step behind the training thread")
 	}
 }
 
@@ -102,23 +117,38 @@ func (m *Model) fillHost() {
 // TypicalHandoff stands in where no hand-off was measured: next() on a full queue took 1.1–1.5 ms on two cores with PyTorch 1.13.
 const TypicalHandoff = 1.5e-3
 
-// fillHandoff finds what a finished batch costs on its way to the training thread, as far as the device feels it.
+// fillHandoff finds what a finished batch costs on its way to the training thread: what the thread itself does (unpickle, map, order),
+// which every batch costs, and what happens before (pickling, the pipe, waking up), of which a batch that is there early
+// shows nothing. A busy machine makes the second long where every batch is waited for; it is not what is left with more workers.
 func (m *Model) fillHandoff() {
 	s := m.Parameters.Step
-	h, ok := s.Handoff.Get()
-	if !ok {
-		if h, ok = s.HandoffFloor.Get(); !ok {
-			m.varyBy(0, TypicalHandoff, 0, func(l *Law, v float64) { l.Handoff = v })
-			return
+	take, okTake := s.HandoffReady.Get()
+	late, okLate := s.HandoffLate.Get()
+	mean, okMean := s.Handoff.Get()
+	floor, okFloor := s.HandoffFloor.Get()
+	set := func(l *Law, v float64) { l.Handoff, l.Feed = v, math.Max(0, late-v) }
+	switch {
+	case m.Law.Workers == 0:
+	case okTake:
+		set(&m.Law, take)
+		m.varyBy(0.2*take, 0.2*take, take, set)
+	case okLate:
+		if !okFloor {
+			floor = TypicalHandoff
 		}
+		take = math.Min(late, floor)
+		set(&m.Law, take)
+		m.unmeasured(0, take, late, set)
+		m.assume("a batch that is there before it is asked for is taken over as on a quiet machine (none was)")
+	case okMean || okFloor:
+		if take = mean; !okMean {
+			take = floor
+		}
+		set(&m.Law, take)
+		m.varyBy(0.2*take, 0.2*take, take, set)
+	default:
+		m.unmeasured(0, 0, TypicalHandoff, set)
 	}
-	wait, okWait := s.Wait.Get()
-	exposed, okExposed := s.Exposed.Get()
-	if okWait && okExposed && wait.Value > 0 && m.Law.Workers > 0 {
-		h *= math.Min(1, exposed.Value/wait.Value)
-	}
-	m.Law.Handoff = h
-	m.vary(stat.Estimate{Value: h, Low: 0.8 * h, High: 1.2 * h}, func(l *Law, v float64) { l.Handoff = v })
 }
 
 // assume notes something the law takes for granted.

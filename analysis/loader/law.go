@@ -1,6 +1,10 @@
 package loader
 
-import "math"
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/loader/replay"
+)
 
 // Bottleneck names the term that sets the step.
 type Bottleneck string
@@ -13,23 +17,28 @@ const (
 	ByMain    Bottleneck = "main"    // as compute, and what fills it is the training process on the CPU while the device idles
 )
 
-// Law holds the numbers of one configuration and says how long its step takes. A fix is a function from one Law to another.
+// Law holds the numbers of one configuration, as means, and says what bounds its step. A fix is a function from one Law to another.
 //
-// It is exact for constant times and one resource at a time, and a lower bound otherwise: builds whose times vary, or that wait
-// and compute in turn where L/W and B/K lie close, take longer (up to 40 %, [Model.Predict] widens its interval there). A test
-// holds it against an event simulation of PyTorch's queueing.
+// How long a step takes is for the replay of the recorded batches to say ([Model.Replay]). The largest term of the law is that for
+// constant times and one resource at a time, and a lower bound otherwise: builds whose times vary, or that wait and compute in
+// turn where L/W and B/K lie close, take up to 40 % longer. The law names what binds and how many workers could be enough.
 //
 // Off, CPU and Work are of a build that nothing holds up. Contention is not part of them: it is what the terms of cores and shared
 // are for. Only run-queue time that full cores do not explain (other ranks, other jobs, the scheduler) is kept, as Queue and Stretch.
 type Law struct {
-	Workers int     // W
-	Fetches float64 // batches per step
+	Workers    int     // W
+	Prefetch   int     // P: batches asked for ahead, per worker
+	OutOfOrder bool    // batches are delivered as they come
+	Even       float64 // part of what builds differ by that is taken away, 0–1
+	Fetches    float64 // batches per step
 
 	Compute float64 // C: seconds per step with batches in memory
 	Copy    float64 // part of Compute: exposed host-to-device copy
 	Host    float64 // part of Compute: the training thread on the CPU with the device idle
-	Outside float64 // seconds per step the training thread spends outside next(); read only at W = 0
-	Handoff float64 // seconds per batch from a finished batch to the training thread, where the step waits for it
+	Outside float64 // seconds per step the training thread spends outside next(); below Compute where launches run ahead
+	Ahead   int     // batches the device may be behind the training thread; 0 where the thread waits for the device every step
+	Handoff float64 // seconds per batch the training thread takes to take over a batch that is there
+	Feed    float64 // seconds per batch from the end of its build to its arrival, beside the worker's next build
 
 	Off     float64 // seconds per batch off the CPU, in one worker
 	CPU     float64 // seconds per batch of the building thread
@@ -70,22 +79,29 @@ func (l Law) Terms() Terms {
 	if l.Workers == 0 {
 		return Terms{Compute: l.Compute, Workers: l.Fetches * l.Build()}
 	}
+	compute := l.Compute + l.Fetches*l.Handoff
+	if l.Ahead > 0 { // the device has something to run while a batch is taken over
+		compute = math.Max(l.Compute, math.Min(l.Outside, l.Compute)+l.Fetches*l.Handoff)
+	}
 	return Terms{
-		Compute: l.Compute + l.Fetches*l.Handoff,
+		Compute: compute,
 		Shared:  l.Fetches * l.Shared,
 		Workers: l.Fetches * l.Build() / float64(l.Workers),
 		Cores:   math.Max(work/l.WorkerCores, (work+l.MainCPU)/l.JobCores),
 	}
 }
 
-// Step is the seconds of a steady step.
+// Bound is the least a steady step can take.
 //
-// At W = 0 the training thread builds and steps in turn. Where it synchronises with the device every step, Outside equals C
-// and the step is L + C; where launches run ahead, the device computes through the build and C is a bound of its own.
-func (l Law) Step() float64 {
+// At W = 0 the training thread builds and steps in turn. Where it waits for the device every step, the step is L + C; where
+// launches run ahead, the device computes through the build and C is a bound of its own.
+func (l Law) Bound() float64 {
 	t := l.Terms()
+	if l.Workers == 0 && l.Ahead == 0 {
+		return t.Compute + t.Workers
+	}
 	if l.Workers == 0 {
-		return math.Max(t.Compute, l.Outside+t.Workers)
+		return math.Max(t.Compute, math.Min(l.Outside, l.Compute)+t.Workers)
 	}
 	return max(t.Compute, t.Shared, t.Workers, t.Cores)
 }
@@ -140,7 +156,7 @@ func (l Law) WorkerLimit() int {
 	if math.IsInf(k, 1) {
 		return 16
 	}
-	return max(4, int(4*k))
+	return max(4, int(math.Min(4*k, replay.MostWorkers)))
 }
 
 // maxWorkers bounds W* where the step without loading is next to nothing.

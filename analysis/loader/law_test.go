@@ -31,7 +31,7 @@ func TestLaw(t *testing.T) {
 		{"S26 control", law(2, 8, 0, 40, 0, 2), 40, ByCompute},
 		{"S26 marginal", law(1, 105, 0, 100, 0, 2), 105, ByWorkers},
 	} {
-		if got := c.law.Step(); math.Abs(got-c.step) > 1e-9 {
+		if got := c.law.Bound(); math.Abs(got-c.step) > 1e-9 {
 			t.Errorf("%s: step %v, want %v", c.name, got, c.step)
 		}
 		if got := c.law.Binding(); got != c.by {
@@ -66,11 +66,11 @@ func TestEnough(t *testing.T) {
 // TestAccumulation: four batches per step are four builds and four hand-offs per step.
 func TestAccumulation(t *testing.T) {
 	l := Law{Workers: 2, Fetches: 4, Compute: 40, Handoff: 1, Off: 30, WorkerCores: math.Inf(1), JobCores: math.Inf(1)}
-	if got := l.Step(); got != 60 {
+	if got := l.Bound(); got != 60 {
 		t.Errorf("4 × 30 / 2 = %v", got)
 	}
 	l.Workers = 8
-	if got := l.Step(); got != 44 {
+	if got := l.Bound(); got != 44 {
 		t.Errorf("40 + 4 × 1 = %v", got)
 	}
 }

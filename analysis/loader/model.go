@@ -4,24 +4,30 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/datawait/datawait/analysis/loader/replay"
 	"github.com/datawait/datawait/analysis/stat"
 )
 
-// Model is the law filled in from measurements, how far each input may be off, and whether it reproduces the step that ran.
+// Model is the law filled in from measurements, how far each input may be off, and whether the replay reproduces the step that ran.
 type Model struct {
 	Parameters Parameters
 	Law        Law // of the configuration that ran
 
-	// Trusted says that the law came within [Gate] of the measured step. Reason is why not, and what to record instead.
+	// Trusted says that the replay came within [Gate] of the measured step, and its wait of the measured wait. Reason is why not,
+	// and what to record instead.
 	Trusted bool
 	Reason  string
-	Error   Num // |predicted − measured| ÷ measured
+	Error   Num // |replayed − measured| ÷ measured step
+
+	// Draws is how many times the recorded batches are drawn anew for the interval of a prediction; 0 = 500.
+	Draws int
 
 	Known   Knowledge
 	Assumed []string // what the law takes for granted because it was not measured
 
 	ranges []inputRange
 	grade  stat.Grade
+	film   *film
 }
 
 // Knowledge says which inputs of the law were measured. An input that was not takes no part in the law.
@@ -37,14 +43,26 @@ type Knowledge struct {
 	Host    bool // how much of C is the training process on the CPU with the device idle
 }
 
-// Gate is the relative error of the law on the configuration that ran, above which nothing is predicted (DESIGN §7).
+// Gate is the relative error of the replay on the configuration that ran, above which nothing is predicted (DESIGN §7).
 const Gate = 0.10
+
+// waitGate is how much of a step the replayed wait may be off. It is wider than Gate, because C is of a quiet machine and the time
+// outside next() is not.
+const waitGate = 0.15
+
+// fewest steady steps that a ranking is made from, and fewest rounds of the workers in them: a handful shows one arrangement of the
+// queue, not how it goes on.
+const (
+	fewestSteps  = 20
+	fewestRounds = 2
+)
 
 // New fills the law in from what was measured and checks it against the step that ran.
 func New(p Parameters) Model {
 	p = clean(p)
-	m := Model{Parameters: p, grade: stat.GradeA}
-	m.Law.Workers = p.atWork()
+	m := Model{Parameters: p, grade: stat.GradeA, film: newFilm(p)}
+	m.Law.Workers, m.Law.OutOfOrder = p.atWork(), !p.Args.InOrder.Or(true)
+	m.Law.Prefetch = max(1, min(p.Args.Prefetch.Or(defaultPrefetch), mostPrefetch))
 	m.Law.Fetches = positive(p.Step.Fetches, 1)
 	m.fillCompute()
 	m.fillHost()
@@ -52,11 +70,19 @@ func New(p Parameters) Model {
 	m.fillBuild()
 	m.fillHandoff()
 	m.fillShared()
+	m.fillQueue()
 	m.check()
 	return m
 }
 
-// check compares the law with the measured step.
+// defaultPrefetch is PyTorch's prefetch_factor where none is given (torch/utils/data/dataloader.py, 1.13 to 2.9); mostPrefetch bounds
+// what a recording may claim.
+const (
+	defaultPrefetch = 2
+	mostPrefetch    = 1 << 10
+)
+
+// check replays the configuration that ran, and compares.
 func (m *Model) check() {
 	t, ok := m.Parameters.Step.Seconds.Get()
 	if !ok || !(t.Value > 0) {
@@ -68,30 +94,52 @@ func (m *Model) check() {
 		m.Reason = "neither the cached-data test nor the data wait says how long a step takes without loading. Record with the hook in the training process, or use diagnose"
 		return
 	}
-	predicted := m.Law.Step()
-	e := math.Abs(predicted-t.Value) / t.Value
+	if need := max(fewestSteps, int(math.Ceil(float64(fewestRounds*m.Law.Workers)/m.Law.Fetches))); t.N < need {
+		m.Reason = fmt.Sprintf("only %s measured; a ranking needs %d. Record a longer run", plural(t.N, "steady step was", "steady steps were"), need)
+		return
+	}
+	if m.Law.Workers > replay.MostWorkers || m.Law.Workers*m.Law.Prefetch > replay.MostQueued {
+		m.Reason = fmt.Sprintf("%d workers with %d batches each are more than is replayed", m.Law.Workers, m.Law.Prefetch)
+		return
+	}
+	played := m.film.play(m.Law)
+	e := math.Abs(played.Seconds-t.Value) / t.Value
 	m.Error = Num{}
 	if !math.IsNaN(e) && !math.IsInf(e, 0) {
 		m.Error = some(e)
 	}
 	if !(e <= Gate) {
-		m.Reason = m.explain(predicted, t.Value)
+		m.Reason = m.explain(played.Seconds, t.Value)
 		return
+	}
+	if wait, ok := m.Parameters.Step.Wait.Get(); ok && m.Law.Ahead == 0 {
+		off := played.Wait - wait.Value
+		if !(math.Abs(off) <= waitGate*t.Value+m.Parameters.Step.Interference.Or(0)) {
+			m.Reason = fmt.Sprintf("the replay waits %.1f ms for data in a step of %.1f ms, the run waited %.1f ms: the step's own work took another time than "+
+				"with its batches in memory, or something holds batches up that was not measured. Repeat diagnose on a quiet machine",
+				played.Wait*1e3, t.Value*1e3, wait.Value*1e3)
+			return
+		}
 	}
 	m.Trusted = true
 }
 
+// plural writes a number with what it counts.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "one " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // explain says why the law missed the measured step and what to record to learn more.
 func (m *Model) explain(predicted, measured float64) string {
-	miss := fmt.Sprintf("the law gives %.1f ms for a step that took %.1f ms", predicted*1e3, measured*1e3)
-	cv := m.Parameters.Batch.CV.Or(0)
+	miss := fmt.Sprintf("the replay gives %.1f ms for a step that took %.1f ms", predicted*1e3, measured*1e3)
 	switch {
 	case predicted < measured && !m.Known.Build && m.Parameters.Args.Watched:
 		return miss + ": the time to build a batch was not seen. Put `with datawait.building(index):` around the code that builds one"
 	case predicted < measured && !m.Known.Build:
 		return miss + ": the time to build a batch was not seen. Record with the hook in the workers (diagnose says why it was not loaded)"
-	case predicted < measured && cv > 0.3:
-		return miss + fmt.Sprintf(": build times vary too much for it (standard deviation %.0f %% of the mean). A replay of the recorded batches is needed", cv*100)
 	case predicted < measured && !m.Known.Cores:
 		return miss + ": the cores that the job may use are not known. Record where cgroup limits and affinity can be read"
 	case predicted < measured && !m.Known.Cached:
@@ -107,7 +155,7 @@ func (m *Model) explain(predicted, measured float64) string {
 // Summary returns what the report says of the model.
 func (m Model) Summary() Summary {
 	s := Summary{
-		Trusted: m.Trusted, Name: "law", ReplayError: m.Error, Reason: m.Reason,
+		Trusted: m.Trusted, Name: "replay", ReplayError: m.Error, Reason: m.Reason,
 		UsableCores: m.Parameters.Host.Usable,
 	}
 	t := m.Law.Terms()

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"github.com/datawait/datawait/analysis/loader/replay"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -23,7 +24,12 @@ type Parameters struct {
 	Epoch  EpochStart
 	Device Device
 	Around Around
-	GPUs   int // GPUs the whole job holds: what a saved share of time is multiplied by; 0 = unknown
+
+	// Tape is single batches of those steps, in the order of delivery, stretches of neighbours one behind the other. Their parts are
+	// in any unit: what counts is how batches differ. Empty where none were kept; CV then says how much builds vary.
+	Tape replay.Tape
+
+	GPUs int // GPUs the whole job holds: what a saved share of time is multiplied by; 0 = unknown
 }
 
 // StepTimes is one step as the training thread and the cached-data test saw it, per step unless a field says otherwise.
@@ -44,10 +50,13 @@ type StepTimes struct {
 	MainCPU Num // CPU of the training thread outside next()
 	Fetches Num // fetches per step; 1 unless batches are accumulated
 
-	// Handoff is the mean time of a next() whose batch was already built, per fetch; HandoffFloor is what that costs for a
-	// trivial batch on this host (calibrated, 1.1–1.5 ms on two cores with PyTorch 1.13).
+	// Handoff is the mean time of next() after its batch was built, per fetch; HandoffFloor is what that costs for a trivial batch on
+	// this host (calibrated, 1.1–1.5 ms on two cores with PyTorch 1.13). HandoffReady is the mean over batches that had been
+	// sent before they were asked for, HandoffLate over those that were waited for, from when they were sent.
 	Handoff      Num
 	HandoffFloor Num
+	HandoffReady Num
+	HandoffLate  Num
 }
 
 // BatchCosts is one batch as its worker built it while the others were building too, per batch.

@@ -2,14 +2,17 @@ package loader
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/datawait/datawait/analysis/stat"
 )
 
 // inputRange is one input of the law with the interval it was measured to.
 type inputRange struct {
-	low, high float64
-	set       func(*Law, float64)
+	value, low, high float64
+	set              func(*Law, float64)
+	open             bool // nothing measured it: a prediction's interval reaches to what either end would make of it
 }
 
 // vary notes an input's interval.
@@ -22,7 +25,14 @@ func (m *Model) varyBy(below, above, value float64, set func(*Law, float64)) {
 	if below <= 0 && above <= 0 {
 		return
 	}
-	m.ranges = append(m.ranges, inputRange{math.Max(0, value-below), value + above, set})
+	m.ranges = append(m.ranges, inputRange{value: value, low: math.Max(0, value-below), high: value + above, set: set})
+}
+
+// unmeasured notes an input of which only the ends are known.
+func (m *Model) unmeasured(low, value, high float64, set func(*Law, float64)) {
+	if high > low {
+		m.ranges = append(m.ranges, inputRange{value: value, low: low, high: high, set: set, open: true})
+	}
 }
 
 // Change is a fix as the model sees it: a pure function from one configuration to another.
@@ -30,69 +40,98 @@ type Change func(Law) Law
 
 // Predict returns the seconds of a step after a change.
 //
-// The change's effect in the law is taken off the step that was measured, so what the law does not explain stays: a hand-off, a
-// variability, a timer's slack do not vanish because a worker was added. No prediction goes below C as the change leaves it.
+// The change's effect in the replay is taken off the step that was measured, so what the replay does not explain stays. No
+// prediction goes below C as the change leaves it.
 //
-// The interval combines, as independent errors, what each input's own interval does to the result, and the law's error on the
-// step that ran.
+// The interval is a bootstrap: blocks of neighbouring batches are drawn anew, and every input within the interval it was measured
+// to; the configuration that ran and the changed one are replayed over the same draw. What the replay missed of the measured step
+// is added to both ends, as an independent error.
 func (m Model) Predict(change Change) stat.Estimate {
-	now, after := m.Law, change(m.Law)
-	t := m.Parameters.Step.Seconds.Or(stat.Estimate{Value: now.Step()})
-	residual := t.Value - now.Step()
-	value := math.Max(after.Compute, after.Step()+residual)
-	least := after.Compute
-	var down, up float64
-	for _, r := range m.ranges {
-		for _, v := range [2]float64{r.low, r.high} {
-			shifted, ceiling := m.shift(r, v, change, t.Value)
-			least = math.Min(least, ceiling)
-			d := shifted - value
-			down, up = math.Hypot(down, math.Min(0, d)), math.Hypot(up, math.Max(0, d))
+	after := change(m.Law)
+	now := m.Replay(m.Law)
+	t := m.Parameters.Step.Seconds.Or(stat.Estimate{Value: now})
+	value := math.Max(after.Compute, m.Replay(after)+t.Value-now)
+	low, high := value, value
+	if m.film != nil {
+		low, high = m.spread(change, t.Value)
+	}
+	for _, in := range m.ranges {
+		for _, v := range [2]float64{in.low, in.high} {
+			if in.open {
+				end := m.at(in, v, change, t.Value)
+				low, high = math.Min(low, end), math.Max(high, end)
+			}
 		}
 	}
-	down, up = math.Hypot(down, residual), math.Hypot(up, residual)
-	up = math.Hypot(up, m.variability(after))
+	missed := t.Value - now
+	down, up := math.Hypot(math.Max(0, value-low), missed), math.Hypot(math.Max(0, high-value), missed)
 	return stat.Estimate{
-		Value: value, Low: math.Max(least, value-down), High: value + up,
-		N: t.N, Grade: stat.Worse(m.grade, t.Grade), Source: "predicted by the loader's law",
+		Value: value, Low: math.Max(math.Min(low, after.Compute), value-down), High: value + up,
+		N: t.N, Grade: stat.Worse(m.grade, t.Grade), Source: "predicted by replaying the loader",
 	}
 }
 
-// shift is the prediction, and C, with one input moved to the edge of its interval. Both configurations move: the measured step does not.
-func (m Model) shift(r inputRange, v float64, change Change, t float64) (step, ceiling float64) {
+// at is the prediction with one input at an end of its range. Both configurations move: the measured step does not.
+func (m Model) at(in inputRange, v float64, change Change, measured float64) float64 {
 	now := m.Law
-	r.set(&now, v)
+	in.set(&now, v)
 	after := change(now)
-	return math.Max(after.Compute, after.Step()+t-now.Step()), after.Compute
+	return math.Max(after.Compute, measured+m.Replay(after)-m.Replay(now))
 }
 
-// variability is how much longer than the law's a step may be where two terms lie close, because builds do not interlock as
-// neatly as the law takes for granted.
-func (m Model) variability(l Law) float64 {
-	t := l.Terms()
-	if l.Workers == 0 || t.Compute <= 0 {
-		return 0
+// manyDraws is how often the batches are drawn anew where nobody says otherwise; fewDraws where many workers that share cores make
+// a replay long.
+const (
+	manyDraws = 500
+	fewDraws  = 100
+	crowd     = 32
+)
+
+func (m Model) draws() int {
+	if m.Draws > 0 {
+		return m.Draws
 	}
-	cv, _ := m.Parameters.Batch.CV.Get()
-	varying := close2(math.Max(t.Workers, t.Shared), t.Compute) * math.Min(cv, 2)
-	mixing := 0.0
-	if l.Off > 0 && float64(l.Workers) > l.WorkerCores && t.Cores > t.Compute {
-		mixing = close2(t.Workers, t.Cores)
+	if s := m.Law.setup(); m.Law.Workers > crowd && s.Crowded() {
+		return fewDraws
 	}
-	return spread * math.Hypot(varying, mixing) * l.Step()
+	return manyDraws
 }
 
-// spread scales variability. An emulation of PyTorch's queueing with builds of 40 ms that vary by 80 % and C = 12 ms took 21 %
-// longer than max(C, L/W) at L/W = 0.83·C and 2 % at 0.42·C; spread·0.8·0.83² and spread·0.8·0.42² are 17 and 4 %. Builds of
-// constant times that wait and compute in turn, more of them than cores, take up to 40 % longer than the law where L/W = B/K
-// (TestTwinBound), half of that on average.
-const spread = 0.3
-
-// close2 is 1 where two terms are equal and falls with the square of their ratio.
-func close2(a, b float64) float64 {
-	if a <= 0 || b <= 0 {
-		return 0
+// spread is the middle 95 % of a prediction over the draws.
+func (m Model) spread(change Change, measured float64) (low, high float64) {
+	n := m.draws()
+	before, all := m.film.draws[n], make([]float64, n)
+	first := before == nil
+	source := rand.NewPCG(0, 0)
+	r := rand.New(source)
+	for d := range n {
+		source.Seed(uint64(d), 1) // a draw is the same for every change
+		now := m.shake(r)
+		tape, batches := m.film.draw(m.Law, r)
+		if first {
+			before = append(before, m.film.again(now, tape, batches))
+		}
+		after := change(now)
+		all[d] = math.Max(after.Compute, measured+m.film.again(after, tape, batches)-before[d])
+		if math.IsNaN(all[d]) {
+			all[d] = measured
+		}
 	}
-	r := math.Min(a, b) / math.Max(a, b)
-	return r * r
+	m.film.draws[n] = before
+	slices.Sort(all)
+	return all[n*25/1000], all[n-1-n*25/1000]
+}
+
+// shake is the configuration that ran with every input somewhere in the interval it was measured to.
+func (m Model) shake(r *rand.Rand) Law {
+	l := m.Law
+	for _, in := range m.ranges {
+		x := r.NormFloat64() / 1.96 // an interval holds 95 %
+		v := in.value + x*(in.high-in.value)
+		if x < 0 {
+			v = in.value + x*(in.value-in.low)
+		}
+		in.set(&l, math.Max(0, v))
+	}
+	return l
 }

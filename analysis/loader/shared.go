@@ -67,7 +67,7 @@ func (m *Model) sharedUnknown() {
 	if t, ok := m.Parameters.Step.Seconds.Get(); ok && m.Law.Workers > 0 {
 		most = math.Min(most, t.Value/m.Law.Fetches)
 	}
-	m.varyBy(0, most, 0, func(l *Law, v float64) { l.Shared = v })
+	m.unmeasured(0, 0, most, func(l *Law, v float64) { l.Shared = v })
 }
 
 // inProgress is the mean number of builds under way at a time (Little's law), at most W.

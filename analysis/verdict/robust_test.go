@@ -24,6 +24,7 @@ func TestHostile(t *testing.T) {
 		spoil(r, reflect.ValueOf(&p).Elem(), []float64{0.02, 0.1, 0.5}[i%3])
 		p.Args.Workers += r.IntN(3) * (r.IntN(3) - 1)
 		m := loader.New(p)
+		m.Draws = 4
 		if m.Trusted {
 			trusted++
 		}

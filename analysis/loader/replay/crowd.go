@@ -100,12 +100,14 @@ func (k *crew) begin(i int) {
 	w.length--
 	x := &k.tape[w.batch%len(k.tape)]
 	free := k.now
-	if held := s.Exclusive * float64(x.Wait); held > 0 {
+	waits := s.waits(x)
+	if held := s.Exclusive; held > 0 && s.Wait > 0 {
+		held *= waits / s.Wait
 		free = max(free, k.locked)
 		k.locked = free + held
 	}
-	w.cpu = s.CPU * float64(x.CPU)
-	if k.until[i] = free + s.Wait*float64(x.Wait); k.until[i] <= k.now {
+	w.cpu = s.burns(x)
+	if k.until[i] = free + waits; k.until[i] <= k.now {
 		k.burn(i)
 	}
 }

@@ -101,7 +101,7 @@ func (p *Player) alone(s *Setup, t Tape, settle, batches int) Outcome {
 			start = c.begin()
 		}
 		x := &t[row]
-		c.step(c.now+s.Wait*float64(x.Wait)+s.CPU*float64(x.CPU), x.Outside)
+		c.step(c.now+s.waits(x)+s.burns(x), x.Outside)
 		if row++; row == len(t) {
 			row = 0
 		}
@@ -147,7 +147,7 @@ func (p *Player) ordered(s *Setup, t Tape, settle, batches int) Outcome {
 
 // build has a worker build one batch more and returns when it arrives.
 func (p *Player) build(s *Setup, worker int, sent float64, x *Batch) (arrives float64) {
-	end := max(sent, p.free[worker]) + s.Wait*float64(x.Wait) + s.CPU*float64(x.CPU)
+	end := max(sent, p.free[worker]) + s.waits(x) + s.burns(x)
 	arrives = max(end, p.fed[worker]) + s.Feed
 	p.free[worker], p.fed[worker] = end, arrives
 	return arrives

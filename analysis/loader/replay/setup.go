@@ -7,6 +7,7 @@ type Setup struct {
 	Prefetch   int  // batches a worker is asked for ahead; below 1 counts as 1
 	OutOfOrder bool // in_order=False
 
+	Even      float64 // part of what builds differ by that is left out, 0–1
 	Wait      float64 // off the CPU in a build, with nobody in its way
 	Exclusive float64 // part of Wait, at its beginning: on something that serves one build at a time
 	CPU       float64 // of the building thread
@@ -25,6 +26,12 @@ type Setup struct {
 	WorkerCores float64 // cores the workers get together; 0 = no limit
 	JobCores    float64 // cores that workers and training process get together; 0 = no limit
 }
+
+// waits is how long a build is off the CPU, with nobody in its way.
+func (s *Setup) waits(b *Batch) float64 { return s.Wait * (s.Even + (1-s.Even)*float64(b.Wait)) }
+
+// burns is how long it is on the CPU.
+func (s *Setup) burns(b *Batch) float64 { return s.CPU * (s.Even + (1-s.Even)*float64(b.CPU)) }
 
 // Outcome is what a batch took, in seconds, on average.
 type Outcome struct {
@@ -46,7 +53,7 @@ func (s *Setup) Crowded() bool {
 
 // sane says whether it is a configuration at all.
 func (s *Setup) sane() bool {
-	for _, v := range [...]float64{s.Wait, s.Exclusive, s.CPU, s.Threads, s.Feed, s.Take, s.Outside, s.Main, s.Device, s.WorkerCores, s.JobCores} {
+	for _, v := range [...]float64{s.Wait, 1 - s.Even, s.Even, s.Exclusive, s.CPU, s.Threads, s.Feed, s.Take, s.Outside, s.Main, s.Device, s.WorkerCores, s.JobCores} {
 		if !(v >= 0 && v <= longest) {
 			return false
 		}

@@ -55,7 +55,10 @@ func (x *twin) row(batch int) Batch {
 	if len(x.tape) == 0 {
 		return Batch{1, 1, 1}
 	}
-	return x.tape[batch%len(x.tape)]
+	b := x.tape[batch%len(x.tape)]
+	b.Wait -= float32(x.Even) * (b.Wait - 1)
+	b.CPU -= float32(x.Even) * (b.CPU - 1)
+	return b
 }
 
 func (x *twin) run(batches int) []delivery {

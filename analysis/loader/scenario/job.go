@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/loader/replay"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -36,6 +37,10 @@ type Job struct {
 	Persistent           bool
 	Launches             float64
 	SM                   float64 // SM activity while computing
+
+	// Played takes the step from a replay instead of the arithmetic, which is short where builds wait and compute in turn and the
+	// cores are nearly full.
+	Played bool
 }
 
 // Cost returns L, C and B of the job.
@@ -53,11 +58,27 @@ func (j Job) Step() float64 {
 	if j.Affinity > 0 {
 		workers = math.Min(workers, j.Affinity)
 	}
+	if j.Played {
+		return j.play().Seconds
+	}
 	return max(c+j.Floor, j.Link, l/float64(j.W), (b+j.Main)/j.K, b/workers)
+}
+
+func (j Job) play() replay.Outcome {
+	_, c, b := j.Cost()
+	workers := j.K
+	if j.Affinity > 0 {
+		workers = math.Min(workers, j.Affinity)
+	}
+	return new(replay.Player).Play(replay.Setup{Workers: j.W, Prefetch: 2, Wait: j.Sleep, Exclusive: j.Link, CPU: b, Take: j.Floor, Outside: c,
+		Main: j.Main, WorkerCores: workers, JobCores: j.K}, nil, max(64, 8*j.W))
 }
 
 // Wait is the data wait of a step.
 func (j Job) Wait() float64 {
+	if j.Played {
+		return j.play().Wait
+	}
 	_, c, _ := j.Cost()
 	return j.Step() - c
 }
@@ -67,7 +88,10 @@ func (j Job) Parameters() loader.Parameters {
 	l, c, b := j.Cost()
 	t := j.Step()
 	wall := l
-	if j.W > 0 && t > c+j.Floor {
+	switch {
+	case j.Played && j.W > 0 && j.Link < t:
+		wall = l + j.play().Queued
+	case j.W > 0 && t > (c+j.Floor)*(1+1e-9):
 		wall = math.Max(l, float64(j.W)*t) // every worker always has a build under way
 	}
 	off, queue := j.Sleep, wall-l
@@ -81,7 +105,7 @@ func (j Job) Parameters() loader.Parameters {
 	}
 	p.Batch = loader.BatchCosts{
 		Wall: about(wall), CPU: about(b), OffCPU: about(off), RunQueue: unit.Some(queue),
-		Collate: unit.Some(j.Gather), CV: unit.Some(0.05), Samples: unit.Some(8.0),
+		Collate: unit.Some(j.Gather), CV: unit.Some(0.0), Samples: unit.Some(8.0),
 	}
 	if j.Solo {
 		p.Step.Cached = about(c)

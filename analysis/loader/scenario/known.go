@@ -68,9 +68,10 @@ func S26Marginal() Job {
 }
 
 // Uber is the shape of the public story: the files lie on a cluster store, columns are decoded and converted on all cores, and
-// a raw copy on local NVMe changed nothing while the finished arrays did.
+// a raw copy on local NVMe changed nothing while the finished arrays did. Sixteen builds that all take as long wait together and
+// compute together, two to a core: (60 + 2·960) ÷ 16 = 123.75 ms.
 func Uber() Job {
-	return Job{W: 16, K: 8, Sleep: 60 * ms, Burn: 960 * ms, Device: 20 * ms, Floor: 1.1 * ms, Solo: true, Files: 4, Read: 64 << 20}
+	return Job{W: 16, K: 8, Sleep: 60 * ms, Burn: 960 * ms, Device: 20 * ms, Floor: 1.1 * ms, Solo: true, Files: 4, Read: 64 << 20, Played: true}
 }
 
 // F73 is the public case where caching changed nothing: the GPU is the limit.

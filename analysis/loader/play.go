@@ -1,0 +1,128 @@
+package loader
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/datawait/datawait/analysis/loader/replay"
+)
+
+// film is the recorded batches and the means to replay them. Models that are copied share it.
+type film struct {
+	tape   replay.Tape
+	player replay.Player
+	known  map[Law]replay.Outcome // of the whole tape: the same configuration is asked for again and again
+	draws  map[int][]float64      // of the configuration that ran: seconds of a step, by number of draws
+	spare  replay.Tape
+}
+
+// How many batches a replay covers: of the tape as it is, and of one that is drawn anew.
+const (
+	longest      = 1024 // of a tape; what a longer one would add is less than what C and L may be off
+	drawn        = 256
+	drawnCrowded = 128 // where builds share cores: event by event
+	alike        = 64  // at least, where the batches are all alike and no tape says more
+)
+
+// newFilm takes the recorded batches over; without any, it makes batches that vary as much as the recorded ones did.
+func newFilm(p Parameters) *film {
+	f := &film{known: map[Law]replay.Outcome{}, draws: map[int][]float64{}}
+	switch cv := p.Batch.CV.Or(0); {
+	case len(p.Tape) > 0:
+		f.tape = append(replay.Tape{}, p.Tape[:min(len(p.Tape), longest)]...).Level()
+	case cv > 0.01:
+		f.tape = uneven(math.Min(cv, 3))
+	}
+	return f
+}
+
+// uneven is batches whose builds vary by a coefficient of variation, as a lognormal does.
+func uneven(cv float64) replay.Tape {
+	r := rand.New(rand.NewPCG(1, 1))
+	sigma := math.Sqrt(math.Log(1 + cv*cv))
+	t := make(replay.Tape, longest)
+	for i := range t {
+		times := float32(math.Exp(sigma * r.NormFloat64()))
+		t[i] = replay.Batch{Wait: times, CPU: times, Outside: 1}
+	}
+	return t.Level()
+}
+
+// play replays the whole tape in a configuration. Seconds are per step.
+func (f *film) play(l Law) replay.Outcome {
+	if out, ok := f.known[l]; ok {
+		return out
+	}
+	n := len(f.tape)
+	if n == 0 {
+		n = max(alike, 8*l.Workers)
+	}
+	out := perStep(f.player.Play(l.setup(), f.tape, n), l)
+	if len(f.known) < 1<<12 {
+		f.known[l] = out
+	}
+	return out
+}
+
+// draw draws the batches of the tape anew, for what ran and for what it is changed to. The batches last until the next draw.
+func (f *film) draw(ran Law, r *rand.Rand) (t replay.Tape, batches int) {
+	if len(f.tape) == 0 {
+		return nil, max(alike, 4*ran.Workers)
+	}
+	batches = min(drawn, max(len(f.tape), alike))
+	if crowded := ran.setup(); crowded.Crowded() {
+		batches = min(drawnCrowded, batches)
+	}
+	if cap(f.spare) < batches {
+		f.spare = make(replay.Tape, drawn)
+	}
+	return f.tape.Resample(f.spare[:batches], ran.Workers, r), batches
+}
+
+// again replays a tape that was drawn anew.
+func (f *film) again(l Law, t replay.Tape, batches int) float64 {
+	return perStep(f.player.Play(l.setup(), t, batches), l).Seconds
+}
+
+func perStep(out replay.Outcome, l Law) replay.Outcome {
+	out.Seconds *= l.Fetches
+	out.Wait *= l.Fetches
+	out.Starved *= l.Fetches
+	return out
+}
+
+// setup is a configuration as the replay takes it.
+func (l Law) setup() replay.Setup {
+	f := positive(some(l.Fetches), 1)
+	s := replay.Setup{
+		Workers: l.Workers, Prefetch: l.Prefetch, OutOfOrder: l.OutOfOrder, Even: l.Even,
+		Wait: l.Off + l.Queue + math.Max(0, l.Stretch-1)*l.CPU, Exclusive: math.Min(l.Shared, l.Off), CPU: l.CPU, Threads: 1,
+		Outside: l.Compute / f, Main: l.MainCPU / f, WorkerCores: limit(l.WorkerCores), JobCores: limit(l.JobCores),
+	}
+	if l.CPU > 0 {
+		s.Threads = l.Work / l.CPU
+	}
+	if l.Workers > 0 {
+		s.Take, s.Feed = l.Handoff, l.Feed
+	}
+	if l.Ahead > 0 {
+		s.Ahead, s.Device, s.Outside = l.Ahead, s.Outside, math.Min(l.Outside, l.Compute)/f
+	}
+	return s
+}
+
+// limit is a number of cores, 0 for no limit.
+func limit(cores float64) float64 {
+	if math.IsInf(cores, 1) {
+		return 0
+	}
+	return cores
+}
+
+// Replay returns what a step takes in a configuration, by the replay of the recorded batches.
+func (m Model) Replay(l Law) float64 {
+	if m.film == nil {
+		return l.Bound()
+	}
+	return m.film.play(l).Seconds
+}
