@@ -58,8 +58,10 @@ func (k *rank) streamOf(l *load.Loader) (s loader.Stream) {
 	}
 	s.Workers, _ = k.workers(l.ID)
 	s.Delivering = k.delivering(l)
-	if n, ok := l.Note.Length.Get(); ok && n > 0 && n < 1<<31 {
-		s.Declared = int(n)
+	samples, ok := l.Note.DatasetLength.Get()
+	size, okSize := l.Note.Arguments.BatchSize.Get()
+	if ok && okSize && size > 0 && samples > 0 && samples < 1<<40 {
+		s.Declared = int((samples + size - 1) / size)
 		s.Delivered = k.wholeEpochs(l)
 	}
 	return s

@@ -14,8 +14,8 @@ func streaming(t *testing.T, giving int, declared int64, seen float64) loader.St
 	x := newTape(t)
 	id := x.rank(10, 0)
 	const workers, each = 4, 40
-	x.AddNote(id, recording.LoaderNote{Loader: 1, Kind: "torch", Iterable: unit.Some(true), Length: unit.Some(declared),
-		Arguments: recording.LoaderArguments{Workers: unit.Some(int64(workers))}})
+	x.AddNote(id, recording.LoaderNote{Loader: 1, Kind: "torch", Iterable: unit.Some(true), DatasetLength: unit.Some(8 * declared),
+		Arguments: recording.LoaderArguments{Workers: unit.Some(int64(workers)), BatchSize: unit.Some(int64(8))}})
 	var builders []recording.StreamID
 	for w := range giving {
 		pid := 20 + w
@@ -28,7 +28,7 @@ func streaming(t *testing.T, giving int, declared int64, seen float64) loader.St
 	}
 	now := 0.0
 	for epoch := range 3 {
-		x.write(id, recording.Iterator{Ref: 1, Begin: at(now), End: at(now + 1), Epoch: uint32(epoch), Workers: workers, Length: uint32(declared), Prefetch: 2}.Encode())
+		x.write(id, recording.Iterator{Ref: 1, Begin: at(now), End: at(now + 1), Epoch: uint32(epoch), Workers: workers, Length: recording.Unknown32, Prefetch: 2}.Encode())
 		for n := range each {
 			if float64(n) < seen*each {
 				w := n % giving

@@ -15,7 +15,7 @@ func asyncCheckpoint(j *job, s state) proposal {
 		return proposal{}
 	}
 	return proposal{
-		title: "save checkpoints in the background", effort: fewLines,
+		title: fmt.Sprintf("save checkpoints in the background: saving takes %s of the time", phrase.Percent(st.Share)), effort: fewLines,
 		how:     "copy the state to host memory and write it in a thread (torch.distributed.checkpoint.async_save), or save less often",
 		needs:   "host memory for a copy of the state",
 		assumes: []string{fmt.Sprintf("nine tenths of the %s that a save takes are writing, not copying (interval: half to all)", phrase.Duration(st.Seconds))},
@@ -30,7 +30,7 @@ func validationLess(j *job, s state) proposal {
 		return proposal{}
 	}
 	return proposal{
-		title: "validate half as often, or give the validation loader workers", effort: oneArgument,
+		title: fmt.Sprintf("validate half as often, or give the validation loader workers: validating takes %s of the time", phrase.Percent(st.Share)), effort: oneArgument,
 		how:     "validate every second time, on fewer samples, or with num_workers and persistent_workers on the validation loader as on the training one",
 		assumes: []string{fmt.Sprintf("half of the %s that a validation takes goes away (interval: a quarter to nine tenths)", phrase.Duration(st.Seconds))},
 		change:  stallLess(0.5), best: stallLess(0.9), worst: stallLess(0.25),

@@ -72,11 +72,10 @@ func (p Parameters) atWork() int {
 	return p.Args.Workers
 }
 
-// periodic limits of [Stalls.Periodic].
-const fewStalls = 3
-
-// Periodic reports stalls that come at a regular distance.
-func (s Stalls) Periodic() bool { return s.N >= fewStalls && s.Regular }
+// Periodic reports stalls that come at a regular distance. Where what happens meanwhile was seen every time, two of them will do.
+func (s Stalls) Periodic() bool {
+	return s.N >= 3 && s.Regular || s.N == 2 && max(s.Validation, s.Saves) == 2
+}
 
 // behind is the part of its step that a rank must wait longer than the others to be called a straggler.
 const behind = 0.1

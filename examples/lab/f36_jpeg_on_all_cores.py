@@ -32,7 +32,7 @@ def decode(path, times, size=None):
             if size:
                 image.draft("RGB", size)
             image.load()
-    return torch.zeros(16)
+    return torch.frombuffer(bytearray(image.resize((112, 112)).tobytes()), dtype=torch.uint8)
 
 
 def times_for(seconds, path):
@@ -52,7 +52,7 @@ class Pictures(lab.Samples):
 
     def __getitem__(self, index):
         if self.repair == "preprocess-once":
-            return torch.zeros(16)
+            return torch.zeros(112 * 112 * 3, dtype=torch.uint8)
         size = (320, 240) if self.repair == "cheaper-decode" else None
         return decode(self.paths[index % FILES], self.times, size)
 

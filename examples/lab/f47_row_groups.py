@@ -41,7 +41,7 @@ class Rows(lab.Samples):
         read = self.file.read(size)
         time.sleep(len(read) / RATE)
         begin = row % GROUP * ROW if self.whole else 0
-        return torch.frombuffer(bytearray(read[begin : begin + ROW]), dtype=torch.uint8).float()[:16]
+        return torch.frombuffer(bytearray(read[begin : begin + ROW]), dtype=torch.uint8)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ func (o outcome) predicted() (value, low, high float64, ok bool) {
 // repairSteps and repairTime bound the run after a repair: it ends at whichever comes first.
 const (
 	repairSteps = 400
-	repairTime  = 12 * time.Second
+	repairTime  = 30 * time.Second
 )
 
 var workersIn = regexp.MustCompile(`num_workers=(\d+)`)
@@ -118,6 +118,10 @@ func pace(t *testing.T, script string, arguments []string) *float64 {
 	command.Stderr = &stderr
 	if err := command.Run(); err != nil && ctx.Err() == nil {
 		t.Logf("%s cannot make the change: %v\n%s", script, err, strings.TrimSpace(stderr.String()))
+		return nil
+	}
+	if _, err := os.Stat(own); err != nil {
+		t.Logf("%s did not begin to train after the change: %v", script, err)
 		return nil
 	}
 	truth := readTruth(t, own, recording.Unknown64, nil)

@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// budget is the --duration of one scenario.
+// budget is the --duration of a scenario that names no other.
 const budget = "24s"
 
 func TestMain(m *testing.M) { os.Exit(trial.Main(m)) }
@@ -118,7 +119,7 @@ func diagnose(t *testing.T, s scenario) run {
 	t.Helper()
 	dir := t.TempDir()
 	out, own := filepath.Join(dir, "out"), filepath.Join(dir, "truth")
-	arguments := []string{"diagnose", "--gpu", "emulated", "--throwaway", "--duration", budget, "--out", out, "--",
+	arguments := []string{"diagnose", "--gpu", "emulated", "--throwaway", "--duration", cmp.Or(s.budget, budget), "--out", out, "--",
 		trial.Python(t, "torch"), s.script, "--truth", own}
 	var stdout, stderr bytes.Buffer
 	command := exec.Command(trial.Binary, append(arguments, s.arguments...)...)

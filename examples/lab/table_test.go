@@ -5,7 +5,8 @@ type scenario struct {
 	name      string
 	script    string
 	arguments []string
-	gate      bool // a test of the gate runs it; the others are left to make lab
+	budget    string // of diagnose; "" = the usual one
+	gate      bool   // a test of the gate runs it; the others are left to make lab
 	// burns says that the script burns CPU: shares are held to a wider tolerance, and only on a quiet machine.
 	burns bool
 	// step and wait are seconds of a steady step, by the arithmetic in the script's docstring; 0 = there is none.
@@ -70,7 +71,7 @@ var scenarios = []scenario{
 		verdict: []string{"duplicate-data"}, fix: []string{"", "split-stream"}, never: aboutData},
 	{name: "S21", script: "s21_main_process.py", gate: true, burns: true, step: 40 * ms,
 		verdict: []string{"main-process"}, fix: []string{"move-off-main"}, never: []string{"more-workers", "nvme-cache"}},
-	{name: "S23", script: "s23_blocking_copy.py", step: 40 * ms,
+	{name: "S23", script: "s23_blocking_copy.py", budget: "60s", step: 40 * ms,
 		verdict: []string{"copy"}, fix: []string{"overlap-copy", "pin-memory"}, never: []string{"more-workers", "nvme-cache"}},
 	{name: "S25", script: "s25_launch_bound.py", burns: true, step: 24 * ms,
 		verdict: []string{"launch-bound", "main-process"}, fix: []string{"larger-batch", "compile"}, never: aboutData},
@@ -98,6 +99,9 @@ var scenarios = []scenario{
 	{name: "F30 object store", script: "f30_object_store.py", step: 42 * ms, wait: 30 * ms,
 		verdict: []string{"storage-latency", "too-few-workers"}, fix: []string{"more-workers", "shard-files", "nvme-cache"},
 		never: []string{"cheaper-decode", "pin-memory", "more-gpus"}},
+	{name: "F34 dataset larger than memory", script: "f34_cache_thrash.py", step: 17 * ms, wait: 7 * ms,
+		verdict: []string{"too-few-workers", "cache-thrash", "storage-latency"}, fix: []string{"more-workers", "more-ram", "nvme-cache"},
+		never: []string{"cheaper-decode", "prefetch-factor"}, also: finds("cache-thrash")},
 	{name: "F36 JPEG on all cores", script: "f36_jpeg_on_all_cores.py", burns: true, step: 24 * ms, wait: 14 * ms,
 		verdict: []string{"cpu-transform"}, fix: []string{"preprocess-once", "cheaper-decode", "cpu-limit"},
 		never: []string{"nvme-cache", "more-workers", "prefetch-factor"}, also: saysNoHelp("nvme-cache")},

@@ -42,7 +42,7 @@ type LoaderNote struct {
 	Sampler       string            `json:"sampler"`
 	Arguments     LoaderArguments   `json:"arguments"`
 	Length        unit.Maybe[int64] `json:"length"`         // batches of an epoch
-	DatasetLength unit.Maybe[int64] `json:"dataset_length"` // samples
+	DatasetLength unit.Maybe[int64] `json:"dataset_length"` // samples; of an iterated dataset as it says itself
 	Iterable      unit.Maybe[bool]  `json:"iterable"`
 	Name          string            `json:"name"`
 }

@@ -277,6 +277,8 @@ def describe(loader: Any) -> Dict[str, Any]:
         length = _length_of(indexes)
         if length is not None and samplers.measures(indexes, dataset):
             dataset_length = _length_of_dataset(dataset)
+    else:  # what len(loader) was told, if anybody asked; asking may cost, or change what the dataset does
+        dataset_length = getattr(loader, "_IterableDataset_len_called", None)
     return {
         "kind": "torch",
         "dataset": _class(dataset),
