@@ -10,6 +10,7 @@ import functools
 import math
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -76,9 +77,12 @@ def tuned(dataset, workers, unpin=False, any_order=False, **arguments):
 def each(batch, do):
     if isinstance(batch, torch.Tensor):
         return do(batch)
-    if isinstance(batch, dict):
+    if isinstance(batch, Mapping):
         return {key: each(value, do) for key, value in batch.items()}
-    return [each(value, do) for value in batch] if isinstance(batch, (list, tuple)) else batch
+    if isinstance(batch, (list, tuple)):
+        values = [each(value, do) for value in batch]
+        return type(batch)(*values) if hasattr(batch, "_fields") else type(batch)(values)  # a named tuple, or not
+    return batch
 
 
 def ahead(loader, device):
@@ -91,14 +95,13 @@ def ahead(loader, device):
         with torch.cuda.stream(side):
             waiting.append((each(batch, lambda tensor: tensor.to(device, non_blocking=True)), side.record_event()))
         if len(waiting) > 1:
-            yield arrived(*waiting.pop(0))
+            yield arrived(*waiting.pop(0), torch.cuda.current_stream(device))
     for last in waiting:
-        yield arrived(*last)
+        yield arrived(*last, torch.cuda.current_stream(device))
 
 
-def arrived(batch, copied):
+def arrived(batch, copied, stream):
     """The batch, for which the stream that computes now waits; until that has used it nobody else gets its memory."""
-    stream = torch.cuda.current_stream()
     stream.wait_event(copied)
     each(batch, lambda tensor: tensor.record_stream(stream))
     return batch

@@ -28,21 +28,22 @@ def prove(folder):
         got = proofs.samples(proofs.ranks(photos, world, workers))
         proofs.holds("workers deliver the same bytes, %d ranks of %d workers" % (world, workers), got == plain)
 
-    pixels = torch.stack([photos[index][0] for index in range(len(photos))])
-    batch = Augment(32, "cpu", seed=3)(pixels)
-    (tops, lefts), flips, factors = Augment(32, "cpu", seed=3).draw(len(pixels), 8)
-    for index, picture in enumerate(pixels):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    pixels = torch.stack([photos[index][0] for index in range(len(photos))]).to(device)
+    batch = Augment(32, device, seed=3)(pixels)
+    (tops, lefts), flips, factors = Augment(32, device, seed=3).draw(len(pixels), 8)
+    for index, picture in enumerate(pixels.cpu()):
         drawn = int(tops[index]), int(lefts[index]), bool(flips[index]), factors[:, index].flatten().tolist()
-        if not np.allclose(batch[index], alone(picture, *drawn, 32), atol=1e-5):
+        if not np.allclose(batch[index].cpu(), alone(picture, *drawn, 32), atol=1e-5):
             proofs.holds("picture %d of the batch is as it would be alone" % index, False)
     proofs.holds("each picture of a batch is as it would be alone", True)
 
-    augment = Augment(32, "cpu", seed=0)
+    augment = Augment(32, device, seed=0)
     offsets, flips, factors = augment.draw(20000, 8)
     often = torch.bincount(offsets.flatten()) / offsets.numel()
     proofs.holds("every window is drawn, about as often", len(often) == 9 and (often - 1 / 9).abs().max() < 0.01)
     proofs.holds("half of them are mirrored", abs(flips.float().mean() - 0.5) < 0.02)
     proofs.holds("colours are evenly around what they were", abs(factors.mean() - 1) < 0.01 and factors.min() >= 0.6)
-    proofs.holds("a seed draws again what it drew", torch.equal(Augment(32, "cpu", seed=3)(pixels), batch))
-    other = Augment(32, "cpu", seed=4)(pixels)
+    proofs.holds("a seed draws again what it drew", torch.equal(Augment(32, device, seed=3)(pixels), batch))
+    other = Augment(32, device, seed=4)(pixels)
     proofs.holds("and another seed, for another rank, does not", not torch.equal(other, batch))

@@ -1,14 +1,15 @@
 """The loader delivers what a plain one does, and its arguments are what the machine allows."""
 
+import inspect
 import math
 import os
 import sys
 
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 import proofs
-from tuned_loader import ahead, quota, tuned, usable_cores, worker_count
+from tuned_loader import ahead, each, quota, tuned, usable_cores, worker_count
 
 
 class Squares(Dataset):
@@ -44,16 +45,24 @@ class OpenCV:
 
 def prove(folder):
     plain = proofs.samples(proofs.ranks(Squares(24), 1, 0))
-    cpu = torch.device("cpu")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     for world, workers in proofs.WAYS:
         parts = [range(rank, 24, world) for rank in range(world)]
-        loaders = (ahead(tuned(Squares(24), workers, batch_size=4, sampler=part), cpu) for part in parts)
-        proofs.holds("each sample once, %d ranks of %d workers" % (world, workers), proofs.samples(loaders) == plain)
+        loaders = (ahead(tuned(Squares(24), workers, batch_size=4, sampler=part), device) for part in parts)
+        there = [[each(batch, torch.Tensor.cpu) for batch in loader] for loader in loaders]
+        proofs.holds("each sample once, %d ranks of %d workers" % (world, workers), proofs.samples(there) == plain)
     of_workers()
+    of_order()
     of_cgroups(folder)
     proofs.holds("what is built on the CPU takes no more workers than cores", worker_count(2, 0.04, 0.04, 0.01) == 2)
     proofs.holds("what waits for storage takes as many as it needs", worker_count(2, 0.10, 0.001, 0.01) == 11)
     proofs.holds("what is built in less than a step takes two", worker_count(8, 0.009, 0.009, 0.01) == 2)
+
+
+def of_order():
+    if "in_order" in inspect.signature(DataLoader).parameters:  # PyTorch 2.6
+        got = proofs.samples([tuned(Squares(24), 2, any_order=True, batch_size=4)])
+        proofs.holds("in any order each sample comes once", got == proofs.samples(proofs.ranks(Squares(24), 1, 0)))
 
 
 def of_workers():
