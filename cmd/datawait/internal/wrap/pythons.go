@@ -28,6 +28,7 @@ type python struct {
 	since   uint64 // ns, when it was seen first
 	looks   int
 	hooked  bool
+	writes  bool // it made a ring, as far as anybody looked
 	command string
 	why     string // recording.KeptOut…
 	lives   bool   // it was there when last looked for
@@ -53,6 +54,7 @@ func (p *pythons) look(now uint64, job []host.Member) {
 		one := p.known[m]
 		if one != nil && one.hooked {
 			one.lives = true
+			p.judgeHooked(one)
 			continue
 		}
 		exe := filepath.Base(p.exe(m.PID))
@@ -81,7 +83,7 @@ func (p *pythons) forget() {
 	kept := p.order[:0]
 	for _, one := range p.order {
 		tale := recording.KeptOut{Command: one.command, Why: one.why}
-		dull := one.hooked || one.why == "" || one.why == recording.KeptOutUnknown || told[tale] || len(told) == mostKeptOut
+		dull := one.why == "" || one.why == recording.KeptOutUnknown || told[tale] || len(told) == mostKeptOut
 		if !one.lives && dull {
 			delete(p.known, one.Member)
 			continue
@@ -98,6 +100,7 @@ func (p *pythons) forget() {
 func (p *pythons) judge(one *python, exe string) {
 	if _, err := os.Lstat(filepath.Join(p.spool, "seen-"+strconv.Itoa(one.PID))); err == nil {
 		one.hooked = true
+		p.judgeHooked(one)
 		return
 	}
 	if one.looks++; one.looks > settled {
@@ -110,6 +113,25 @@ func (p *pythons) judge(one *python, exe string) {
 	if one.why == recording.KeptOutUnknown && !p.mayEnter(one.PID) {
 		one.why = recording.KeptOutUser
 	}
+}
+
+// judgeHooked finds a process that became another user after the hook ran in it and before it made its ring: as setuid(2) lets it.
+func (p *pythons) judgeHooked(one *python) {
+	one.why = ""
+	if one.writes || p.mayEnter(one.PID) {
+		return
+	}
+	if one.writes = p.hasRing(one.PID); !one.writes {
+		one.command = interpreter(split(os.ReadFile("/proc/" + strconv.Itoa(one.PID) + "/cmdline")))
+		one.why = recording.KeptOutUser
+	}
+}
+
+func (p *pythons) hasRing(pid int) bool {
+	files, _ := os.ReadDir(p.spool)
+	return slices.ContainsFunc(files, func(f os.DirEntry) bool {
+		return strings.HasPrefix(f.Name(), "ring-"+strconv.Itoa(pid)+"-")
+	})
 }
 
 // mayEnter reports whether a process runs as the user to whom the spool belongs, or as root; true where that cannot be seen.
@@ -232,7 +254,7 @@ func (p *pythons) count() int { return p.total }
 func (p *pythons) keptOut(others bool) (list []*python) {
 	for _, one := range p.order {
 		switch {
-		case one.hooked, one.why == "":
+		case one.why == "":
 		case one.why != recording.KeptOutUnknown, !others && one.looks >= settled:
 			list = append(list, one)
 		}

@@ -3,6 +3,7 @@ package wrap
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -194,5 +195,20 @@ func TestAnotherUserCannotEnterTheSpool(t *testing.T) {
 	defer other.Process.Kill()
 	if p.mayEnter(other.Process.Pid) {
 		t.Error("another user may enter a folder of mode 0700")
+	}
+	p.exe = func(int) string { return "/usr/bin/python3.11" }
+	for _, c := range []struct {
+		file string
+		want int
+	}{{"seen-%d", 1}, {"ring-%d-7.dwr", 0}} { // it became another user after the hook ran in it: before it made a ring, and after
+		name := fmt.Sprintf(c.file, other.Process.Pid)
+		if err := os.WriteFile(filepath.Join(p.spool, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.look(1e9, members(other.Process.Pid))
+		notes := p.noted(true)
+		if len(notes) != c.want || c.want > 0 && (notes[0].Why != recording.KeptOutUser || notes[0].Command != "sleep 30") {
+			t.Errorf("with %s: noted %+v", name, notes)
+		}
 	}
 }
