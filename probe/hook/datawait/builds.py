@@ -11,7 +11,6 @@ from .layout import UNKNOWN16, UNKNOWN32, UNKNOWN64
 from .meter import Meter
 from .reads import put
 from .stream import IN_WORKER, builds, core, failed, ring_for
-from .totals import totals_slot
 
 get_ident = threading.get_ident
 _here = threading.local()  # .meter: counters of this thread; .ring: the ring they belong to; .open: a batch is open
@@ -111,7 +110,7 @@ class Building:
                 counters.write(ring, self.ref, after, self.batch, False)
             if taken:
                 put(ring, self.ref, taken)
-            ring.longs[totals_slot(self.ref) + 5] += 1
+            ring.built(self.ref)
             if end >= ring.flush_at or len(ring.pending) > 60:
                 ring.flush(end)
         except Exception as inner:

@@ -252,9 +252,21 @@ class Ring:
             known = self.slots.get(at)
             if known is None:
                 known = self.slots[at] = Totals(loader, builds, length)
+                known.built = self.longs[at + 5]
             known.builds = known.builds and builds
             self.totals[loader] = known
         return known
+
+    def built(self, loader: int) -> None:
+        """Counts a batch that ``building()`` saw; where the fetches build, they are the count."""
+        at = totals_slot(loader)
+        with self.lock:
+            totals = self.slots.get(at)
+            if totals is None:
+                self.longs[at + 5] += 1
+            elif not totals.builds:
+                totals.built += 1
+                self.longs[at + 5] = totals.built
 
     def _wrap(self, at: int, packed: List[bytes]) -> None:
         """Records that go over the end of the ring: the rest into its first slots."""

@@ -19,13 +19,15 @@ class Totals:
     """Sums of what the training waited for, of one loader or of all beyond the table as if they were one."""
 
     __slots__ = (
-        "loader", "at", "builds", "length", "shift", "fetches", "wait", "between", "no_grad", "last_end", "first_begin",
+        "loader", "at", "builds", "built", "length", "shift", "fetches", "wait", "between", "no_grad", "last_end",
+        "first_begin",
     )  # fmt: skip
 
     def __init__(self, loader: int, builds: bool, length: Optional[int]) -> None:
         self.loader = loader  # the lowest that it counts
         self.at = totals_slot(loader)
         self.builds = builds  # its fetches build the batches themselves
+        self.built = 0  # else those that ``building()`` saw
         self.length = length  # batches of its current epoch
         self.shift = 0  # of them the cached-data test replaced, less those it threw away
         self.fetches = self.wait = self.between = self.no_grad = self.last_end = self.first_begin = 0
@@ -68,5 +70,5 @@ class Totals:
         longs[at + 2] = self.between
         longs[at + 3] = self.no_grad
         longs[at + 4] = self.last_end
-        longs[at + 5] = self.fetches if self.builds else 0
+        longs[at + 5] = self.fetches if self.builds else self.built
         longs[at + 6] = self.first_begin

@@ -149,6 +149,26 @@ def test_building_inside_a_fetch_that_builds_is_said_once(hook):
     assert ring.all("BATCH") == [] and len(ring.all("COST")) == 2
 
 
+def test_batches_are_counted_once_whoever_builds_them(hook, monkeypatch):
+    """By the fetches where these build, else by building(), before the loader's first fetch and after."""
+
+    def build(loader):
+        with datawait.building(0, loader=loader):
+            pass
+
+    hook.core.role = "main"
+    monkeypatch.setattr(loaders, "_count", 0)
+    itself = datawait.watch([1, 2, 3], workers=0, name="built by its fetches")
+    other = datawait.watch([1, 2, 3], name="built elsewhere")
+    for _ in range(2):
+        for loader in (0, 1, None):
+            build(loader)
+        assert list(itself) == list(other) == [1, 2, 3]
+    build(1)
+    ring = hook.read()
+    assert [ring.totals(loader)["built"] for loader in (0, 1, 31)] == [6, 3, 2]
+
+
 def test_errors_in_a_batch_are_flagged_and_pass(hook):
     with pytest.raises(KeyError), datawait.building(3):
         raise KeyError("missing")
