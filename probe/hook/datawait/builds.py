@@ -76,8 +76,8 @@ class Building:
                 return  # the FETCH around it says all of this already
             self.ref = track.loader.number
         if getattr(_here, "ring", None) is not ring:
-            _here.ring = ring
             _here.meter = _meter()
+            _here.ring = ring  # last: a signal handler that raises before leaves it to be done again
             if core.role == "worker" and not core.guessed:
                 meter.audit()
         _here.open = True

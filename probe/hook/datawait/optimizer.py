@@ -96,6 +96,7 @@ def wrap(cls: Any) -> None:
 def rewrap() -> None:
     """torch.compile unwraps optimizer classes; called when an epoch starts and ten times a second."""
     global _book
+    _inside.step = False  # heals what an exception of a signal handler at a bad moment left behind
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None and _book is stepped and hasattr(dynamo, "disable"):
         _book = dynamo.disable(stepped)  # not for it to compile, where a step runs inside a compiled function
@@ -110,8 +111,8 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
         if is_compiling() or core.off or getattr(_inside, "step", False):
             return original(*args, **kwargs)
         begin = now(IN_STEP, "step")
-        _inside.step = True
         try:
+            _inside.step = True
             return_value = original(*args, **kwargs)
         finally:
             _inside.step = False

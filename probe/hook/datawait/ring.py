@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import sys
 import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
@@ -72,11 +73,13 @@ class Ring:
         self.capacity = place.capacity(folder, records)
         self.mask = self.capacity - 1
         stem = "ring-%d-%d" % (self.pid, start_ticks())
-        self.path, self.map = _create(folder, stem, place.ring_bytes(self.capacity))
+        self.path = ""
         try:
+            self.path, self.map = _create(folder, stem, place.ring_bytes(self.capacity))
             self._begin(declaration)
         except BaseException:
-            os.unlink(self.path)
+            if self.path:
+                os.unlink(self.path)
             raise
 
     def _begin(self, declaration: Mapping[str, Any]) -> None:
@@ -166,7 +169,7 @@ class Ring:
         if now:
             self.flush_at = now + MILLISECOND
         with self.lock:
-            if self.writing:
+            if self.writing and _is_flushing():
                 if len(self.pending) > MOST_WAITING:
                     raise OverflowError("%d records while others are written" % MOST_WAITING)
                 return 0
@@ -331,7 +334,7 @@ class Ring:
             return self._append(pack, kind, flags, ref, *payload)
 
     def _append(self, pack: Callable[..., bytes], kind: int, flags: int, ref: int, *payload: Any) -> int:
-        if self.writing:  # a signal handler while this thread is in flush
+        if self.writing and _is_flushing():  # a signal handler while this thread is in flush
             self.pending.append((PACKED, pack, kind, flags, ref, *payload))
             return 0
         number = self.head + 1
@@ -381,6 +384,17 @@ class Ring:
             self.ints[layout.I_STATE] = layout.CLOSED
 
 
+def _is_flushing() -> bool:
+    """Whether the caller was called from within flush. What a signal handler raised as flush was left may be why it
+    only looks like that."""
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        if frame.f_code is Ring.flush.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _create(folder: str, stem: str, size: int) -> Tuple[str, mmap.mmap]:
     """A ring under the first name that is free: a script that replaces itself (execve) remains the same process."""
     for number in range(1, MOST_NAMES):
@@ -394,19 +408,22 @@ def _create(folder: str, stem: str, size: int) -> Tuple[str, mmap.mmap]:
 
 
 def _allocate(path: str, size: int) -> mmap.mmap:
-    with descriptors.kept():
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
+    made = False
+    try:
+        with descriptors.kept():
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
+                made = True
                 place.check_file(fd, os.path.dirname(path))
                 os.fchmod(fd, 0o600)  # whatever the script's umask takes away
                 os.posix_fallocate(fd, 0, size)
                 return mmap.mmap(fd, size, **descriptors.UNTRACKED)
             finally:
                 os.close(fd)
-        except BaseException:
+    except BaseException:
+        if made:
             os.unlink(path)
-            raise
+        raise
 
 
 def clock_pair() -> "tuple[int, int]":

@@ -37,9 +37,9 @@ class Loader:
 
     def join(self, ring: Ring, builds: bool, length: Optional[int]) -> None:
         """Announces the loader in a ring that does not know it yet (the first, or a forked child's own)."""
-        self.ring = ring
         self.totals = ring.totals_of(self.number, builds, length)
         ring.note(self.note, spare=NOTES_SPARED)
+        self.ring = ring  # last: a signal handler that raises before leaves it to be done again
 
 
 class Track:
@@ -66,10 +66,10 @@ class Track:
         self.source: Any = None
 
     def join(self, ring: Ring) -> None:
-        self.ring = ring
         if self.loader.ring is not ring:
             self.loader.join(ring, self.builds, self.length)
         self.plain = Epoch(self.number, self.epoch, self.loader.totals)
+        self.ring = ring  # not before all that a fetch needs is there
         self.begun(ring)
 
     def begun(self, ring: Ring) -> None:

@@ -84,6 +84,33 @@ def test_an_exception_of_a_handler_while_records_are_written_leaves_the_ring_usa
     assert recorded.head == before + 200 and len(recorded.records) == recorded.head
 
 
+@pytest.mark.parametrize("within", ["totals_of", "note"])
+def test_an_exception_of_a_handler_while_a_loader_is_announced_leaves_it_to_be_announced(hook, monkeypatch, within):
+    inner = getattr(ring.Ring, within)
+    looping(hook, 1000)()  # opens the ring
+
+    def raises_once(*args, **kwargs):
+        monkeypatch.setattr(ring.Ring, within, inner)
+        signal.raise_signal(signal.SIGUSR1)
+
+    def handler(number, frame):
+        raise TimeoutError
+
+    observed = hook.iterator(lambda _: "batch", number=1)
+    monkeypatch.setattr(ring.Ring, within, raises_once)
+    previous = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(TimeoutError):
+            observed()
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+    assert [observed() for _ in range(3)] == ["batch"] * 3
+    assert not hook.core.off
+    recorded = hook.read()
+    assert recorded.totals(1)["fetches"] == 3
+    assert [note["loader"] for note in recorded.note("loader")] == [0, 1]
+
+
 def test_a_handler_that_never_returns_does_not_fill_the_memory(hook, monkeypatch, in_flush):
     monkeypatch.setattr(ring, "MOST_WAITING", 500)
     observed = looping(hook, 1000)
