@@ -54,16 +54,6 @@ def torch_python() -> str:
     return python
 
 
-@pytest.fixture(scope="session")
-def small_torch_python(torch_python: str) -> str:
-    """One of which a process with PyTorch is forked in milliseconds."""
-    version = subprocess.run([torch_python, "-c", "import torch; print(torch.__version__)"], check=True,
-                             capture_output=True, text=True).stdout  # fmt: skip
-    if int(version.split(".")[0]) > 1:
-        pytest.skip("held against PyTorch 1.13 alone so far; this is " + version.strip())
-    return torch_python
-
-
 @pytest.fixture
 def spool() -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix="datawait-test-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)

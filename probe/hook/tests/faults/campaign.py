@@ -24,7 +24,9 @@ from recorded import differing, recorded
 
 EMULATED = ("emulated", "tested")
 TESTED = ("served", "guarded", "mutated", "saves_after_the_test", "parked", "tested")  # under the cached-data test
-GUARDED = ("guarded", "saves_after_the_test")  # where what the save-guard replaces is looked for everywhere (slow)
+GUARDED = ("guarded", "saves_after_the_test")  # where what the save-guard replaces is looked for beside modules
+MODULES = ("os", "builtins", "shutil", "pathlib", "zipfile", "subprocess", "tempfile", "torch", "torch.serialization",
+           "scenarios", "testscenarios")  # fmt: skip
 EXPECTED = {  # errors that are no fault of the hook
     "control page: BadPage: starts with b'nonsense'", "parked: RuntimeError: the agent is gone: training goes on",
 }  # fmt: skip
@@ -65,6 +67,9 @@ class Campaign:
         import scenarios
         import testscenarios
 
+        import datawait.layout
+
+        datawait.layout.MAIN_CAPACITY = datawait.layout.WORKER_CAPACITY = 2048  # more than a scenario records
         self.folder = folder
         self.scenarios = {**scenarios.SCENARIOS, **testscenarios.SCENARIOS}
         self.site = os.path.join(hook, "attach", "sitecustomize.py")
@@ -86,8 +91,8 @@ class Campaign:
         if case.scenario in TESTED:
             os.environ["DATAWAIT_TEST"] = "1"
             datawait.stream.core.test_due = True
-        if case.scenario in TESTED and case.scenario not in GUARDED:
-            _few_modules()
+        if case.scenario in TESTED:
+            _few_modules(case.scenario in GUARDED)
         faults.target, faults.role, faults.nth, faults.also = case.point, case.role, case.nth, case.also
         faults.once = case.scenario in TESTED  # a batch that never thaws cannot make up for one that was taken out
         faults.error = ERRORS[case.error]
@@ -142,13 +147,17 @@ class Campaign:
         return differing(self.usual[case.scenario, case.also], one["recorded"])
 
 
-def _few_modules() -> None:
-    """The guard replaces functions in some modules alone: in all of them it takes longer than all the rest."""
+def _few_modules(walked: bool) -> None:
+    """The guard replaces functions in some modules alone, and walks through what a script of these holds or through
+    nothing: all of them take longer than all the rest."""
+    import datawait.holders
     import datawait.stands
 
-    few = {name: sys.modules[name] for name in ("os", "builtins", "shutil", "torch.serialization", "scenarios")}
-    datawait.stands.sys = types.SimpleNamespace(modules=few)  # type: ignore[assignment]
-    datawait.stands.holders = types.SimpleNamespace(find=lambda stand: iter(()))  # type: ignore[assignment]
+    few = {name: sys.modules[name] for name in MODULES if name in sys.modules}
+    small = types.SimpleNamespace(modules=few, _current_frames=sys._current_frames)
+    datawait.stands.sys = datawait.holders.sys = small  # type: ignore[assignment]
+    if not walked:
+        datawait.stands.holders = types.SimpleNamespace(find=lambda stand: iter(()))  # type: ignore[assignment]
 
 
 def errors_at(place: int, times: int, outermost: Any, everything: bool) -> List[Tuple[str, int]]:

@@ -11,7 +11,7 @@ from typing import Any, List
 
 from trainings import Numbers, Training, child, stand_in, surrounding
 
-MANY = 3000 if os.environ.get("DATAWAIT_FAULTS") == "all" else 100
+MANY = 3000 if os.environ.get("DATAWAIT_FAULTS") == "all" else 32
 
 
 def told_once(items: List[Any]) -> Any:
@@ -59,7 +59,7 @@ def sixty_four_threads(folder: str) -> Any:
 @surrounding
 def many_short_lived_workers(folder: str) -> Any:
     """With no agent to remove the rings of those that ended, the spool fills up to its share and no further."""
-    stand_in("datawait.place", "MOST_BYTES", 6 << 20)
+    stand_in("datawait.place", "MOST_BYTES", 3 << 20)
     train = Training()
 
     def builds() -> None:
@@ -96,10 +96,11 @@ def resident() -> int:
 @surrounding
 def a_hundred_thousand_fetches(folder: str) -> Any:
     """Memory does not grow with them. The first touch every page of the ring."""
+    stand_in("datawait.layout", "MAIN_CAPACITY", 16384)
     train = Training()
 
     loader = train.torch.utils.data.DataLoader(range(10_000), batch_size=None, sampler=range(10_000))
-    for _ in range(8):
+    for _ in range(2):
         for _i in loader:
             pass
     gc.collect()

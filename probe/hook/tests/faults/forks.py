@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -60,6 +61,7 @@ class Fork:
     def _child(self, task: Task) -> None:
         code = 70
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
             os.setsid()
             for fd, name in ((1, "stdout"), (2, "stderr")):
                 file = os.open(os.path.join(self.folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -127,6 +129,9 @@ def run(
     results: Dict[int, Any] = {}
     running: Dict[int, Fork] = {}
     waiting = list(enumerate(tasks))
+    gc.collect()
+    gc.freeze()  # what there is by now is no concern of a collection in a fork
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # it then waits for whoever asks for it
     while waiting or running:
         while waiting and len(running) < AT_ONCE:
             number, task = waiting.pop(0)
@@ -139,7 +144,9 @@ def run(
                 results[number] = done(number, fork, fork.outcome(status))
                 shutil.rmtree(fork.folder, ignore_errors=True)
                 del running[number]
-        time.sleep(0.001)
+                break
+        else:
+            signal.sigtimedwait({signal.SIGCHLD}, 1.0)
     return [results[number] for number in range(len(tasks))]
 
 

@@ -1,7 +1,7 @@
 """PyTorch as it may be one day: the names inside it that the hook uses are others, and everything still works.
 
 Its own source is compiled anew with one name replaced wherever it stands. Called as ``renamed.py HOOK FOLDER``, prints
-what a bare and a hooked training showed with each.
+what a hooked training showed with each, and a bare one with none.
 """
 
 from __future__ import annotations
@@ -90,31 +90,25 @@ def main() -> None:
     with open(site, encoding="utf-8") as file:
         code = compile(file.read(), site, "exec")
 
-    def task(name: str, hooked: bool) -> Any:
-        def bare(folder: str) -> Any:
-            if name:
-                rename(name)
-            return train()
-
+    def attach(name: str) -> Any:
         def attach(spool: str) -> None:
             if name:
                 rename(name)
             forks.sitecustomize(code, site)
 
-        return forks.Task((lambda folder: train()) if hooked else bare, attach if hooked else None)
+        return attach
 
     def done(number: int, fork: Any, outcome: Any) -> Any:
         told = forks.told(fork.spool)
         return {"outcome": outcome, "errors": told.errors, "wrong": told.wrong, "rings": [seen(r) for r in told.rings]}
 
     names = names or ["", *NAMES]
-    results = forks.run([task(name, hooked) for name in names for hooked in (False, True)], folder, done)
-    report = {}
-    for at, name in enumerate(names):
-        bare, hooked = results[2 * at], results[2 * at + 1]
-        differences = forks.differences(bare["outcome"], hooked["outcome"])
-        report[name] = {**hooked, "differences": differences, "bare": bare["outcome"]}
-    print(json.dumps(report))
+    tasks = [forks.Task(lambda folder: train(), how) for how in (None, *map(attach, names))]
+    bare, *hooked = forks.run(tasks, folder, done)
+    print(json.dumps({
+        name: {**run, "differences": forks.differences(bare["outcome"], run["outcome"]), "bare": bare["outcome"]}
+        for name, run in zip(names, hooked)
+    }))  # fmt: skip
 
 
 def seen(ring: Any) -> Dict[str, Any]:

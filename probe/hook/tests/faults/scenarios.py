@@ -237,6 +237,8 @@ def watched(folder: str) -> Dict[str, Any]:
             train.step(x)
         for x in datawait.watch([build(i) for i in range(3)], workers=0):
             train.step(x)
+    for _ in datawait.watch(range(8), workers=0, name="trivial"):
+        pause()
     mine = datawait.watch(batches())
     train.step(next(iter(mine)))
     train.step(next(mine))  # type: ignore[call-overload]
@@ -317,8 +319,8 @@ class Shadow(torch.optim.Optimizer):
     """An optimizer whose parameters lie on a device that is not there."""
 
     def __init__(self, device: Any) -> None:
+        super().__init__([torch.zeros(1)], {})
         self.param_groups = [{"params": [types.SimpleNamespace(device=device)]}]
-        getattr(self, "_patch_step_function", getattr(self, "_hook_for_profile", None))()
 
     def step(self, closure: Any = None) -> Any:  # type: ignore[override]
         pass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import json
 import os
 
@@ -25,9 +26,9 @@ pytestmark = pytest.mark.xdist_group("faults in every function")
 
 
 @pytest.fixture(scope="module")
-def campaign(small_torch_python):
+def campaign(torch_python):
     options = {"everything": os.environ.get("DATAWAIT_FAULTS") == "all"}
-    return outcome(small_torch_python, "campaign.py", json.dumps(options), patience=1500)
+    return outcome(torch_python, "campaign.py", json.dumps(options), patience=1500)
 
 
 def of_the_script(case):
@@ -70,6 +71,7 @@ def test_an_error_of_the_script_reaches_the_script(campaign):
     assert not swallowed, shown(swallowed)
 
 
+@functools.lru_cache(maxsize=None)
 def functions():
     """Every function of the package by the name that campaign.py gives it, with its node."""
     found = {}

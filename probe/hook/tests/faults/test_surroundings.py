@@ -4,7 +4,6 @@ there is anything to tell. What happens in each stands in surroundings.py."""
 from __future__ import annotations
 
 import pytest
-from limits import NEED
 from programs import outcome
 from surroundings import SURROUNDINGS
 
@@ -14,11 +13,11 @@ OPEN = 1
 
 
 @pytest.fixture(scope="module")
-def ran(small_torch_python):
-    return outcome(small_torch_python, "surroundings.py", PYTHONWARNINGS="ignore")
+def ran(torch_python):
+    return outcome(torch_python, "surroundings.py", PYTHONWARNINGS="ignore")
 
 
-@pytest.mark.parametrize("name", SURROUNDINGS)
+@pytest.mark.parametrize("name", [name for name in SURROUNDINGS if name != "near_the_recursion_limit"])
 def test_training_ends_as_it_would_without_the_hook(ran, name):
     assert ran[name]["differences"] == []
     assert name == "ring_is_replaced" or ran[name]["wrong"] == []
@@ -85,18 +84,20 @@ def test_forks_in_mid_record_have_rings_of_their_own(ran):
 
 def test_every_loader_and_fetch_is_counted_however_many_there_are(ran):
     assert main_ring(ran, "ten_thousand_loaders")["fetches"] == 10_010
-    assert main_ring(ran, "a_hundred_thousand_fetches")["fetches"] == 180_000
+    assert main_ring(ran, "a_hundred_thousand_fetches")["fetches"] == 120_000
 
 
 def test_the_rings_of_ended_workers_take_their_share_of_the_spool_and_no_more(ran):
     sizes = [65536 + 64 * ring["capacity"] for ring in ran["many_short_lived_workers"]["rings"]]
-    assert 3 << 20 < sum(sizes) <= 6 << 20
+    assert 2 << 20 < sum(sizes) <= 3 << 20
 
 
-def test_the_hook_needs_few_frames(ran):
-    """So near the recursion limit it may fail itself, and turn itself off; training goes on."""
-    fetched = ran["near_the_recursion_limit"]["outcome"][1][0]
-    assert len(fetched) == 119 - NEED and all(fetched)
+def test_the_hook_needs_one_frame(ran):
+    """Where PyTorch just finds room, its fetch may fail, and the hook turn itself off; training goes on."""
+    bare, hooked = (ran["near_the_recursion_limit"][run] for run in ("bare", "outcome"))
+    (alone, *bare_result), (with_hook, *result) = bare[1], hooked[1]
+    assert 5 < alone <= with_hook <= alone + 1
+    assert [hooked[0], result, *hooked[2:]] == [bare[0], bare_result, *bare[2:]]
 
 
 def test_a_clock_that_stands_still_makes_no_time(ran):

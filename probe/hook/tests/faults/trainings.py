@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 import time
 from typing import Any, Callable, Dict, List
 
@@ -100,6 +101,7 @@ def as_nobody() -> None:
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
+        tempfile.tempdir = os.getcwd()  # root's, found before, may be closed to others
 
 
 def stand_in(module: str, name: str, value: Any) -> None:
