@@ -39,6 +39,7 @@ func (r *run) baseline() {
 	}
 	b.Skipped = append(b.Skipped, skipped...)
 	r.out.Baseline = b
+	r.tried(blocks)
 }
 
 // setup says what the judge must know of the job's devices.

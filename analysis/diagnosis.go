@@ -27,6 +27,7 @@ func (r *run) diagnosis() {
 	out.Verdicts, out.Dropped = found.Verdicts, found.Dropped
 	out.Fixes, out.NoHelp, out.Unpriced, out.Plan = ranking.Fixes, ranking.NoHelp, ranking.Unpriced, ranking.Plan
 	r.release()
+	r.measure()
 	if out.Model.Reason == "" {
 		out.Model.Reason = ranking.Reason
 	}

@@ -40,7 +40,8 @@ type Result struct {
 	Baseline  *Baseline             `json:"baseline"` // nil when no cached-data test ran
 	Verdicts  []Verdict             `json:"verdicts"` // most important first
 	Dropped   []Dropped             `json:"verdicts_considered"`
-	Fixes     []Fix                 `json:"fixes"` // best first
+	Fixes     []Fix                 `json:"fixes"`  // best first
+	Trials    []Trial               `json:"trials"` // other loaders that the run tried
 	NoHelp    []NoHelp              `json:"no_help"`
 	Unpriced  []Unpriced            `json:"unpriced"` // may help; these measurements cannot say how much
 	Plan      []PlanStep            `json:"plan"`

@@ -31,7 +31,7 @@ func Run(nodes []recording.Reader, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{job: job, options: o, crews: map[uint16]*crew{}, out: &Result{Schema: Schema, Version: o.Version, Nodes: []string{}, Ranks: []Rank{}, Loaders: []Loader{}, GPUs: []GPU{},
+	r := &run{job: job, options: o, crews: map[uint16]*crew{}, out: &Result{Schema: Schema, Version: o.Version, Nodes: []string{}, Ranks: []Rank{}, Loaders: []Loader{}, GPUs: []GPU{}, Trials: []Trial{},
 		Step: Step{Anatomy: []Part{}}}}
 
 	r.align()                         // which rank runs on which GPU

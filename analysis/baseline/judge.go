@@ -163,7 +163,12 @@ type pair struct{ live, other Block }
 //	live 1   host 2   live 3   host 4   busy 5   live 6 (void)   host 7
 //	  '--------'        '--------'                                  pairs of host-cached; 7 has no live block of its own
 //	                    '-----------------'                         pair of host-cached-busy
-func pairs(blocks []Block, leg recording.Leg) (joined []pair) {
+func pairs(blocks []Block, leg recording.Leg) []pair {
+	return joined(blocks, func(b Block) bool { return b.Leg == leg })
+}
+
+// joined are the pairs of the blocks that are wanted.
+func joined(blocks []Block, wanted func(Block) bool) (all []pair) {
 	live := -1
 	for i, b := range blocks {
 		switch {
@@ -171,11 +176,23 @@ func pairs(blocks []Block, leg recording.Leg) (joined []pair) {
 			live = i
 		case b.Leg == recording.LegLive:
 			live = -1
-		case b.Leg == leg && b.Void == 0 && live >= 0:
-			joined = append(joined, pair{blocks[live], b})
+		case wanted(b) && b.Void == 0 && live >= 0:
+			all = append(all, pair{blocks[live], b})
 		}
 	}
-	return joined
+	return all
+}
+
+// Against compares some blocks, those of one trial, with the live blocks before them: seconds per step, and what share of a live step
+// each saves. Blocks are in the order of their numbers.
+func Against(blocks []Block, of func(Block) bool) (seconds, saved []float64) {
+	for _, p := range joined(blocks, of) {
+		if p.live.Seconds > 0 && p.other.Seconds > 0 {
+			seconds = append(seconds, p.other.Seconds)
+			saved = append(saved, 1-p.other.Seconds/p.live.Seconds)
+		}
+	}
+	return seconds, saved
 }
 
 // ceiling is the geometric mean of the pairs' ratios: a pair in which everything is half as fast counts as much as any other.

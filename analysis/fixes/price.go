@@ -96,7 +96,7 @@ func (j *job) savedShare(out priced, p proposal) stat.Estimate {
 // fix writes a priced proposal as the report shows it.
 func (j *job) fix(x priced) Fix {
 	f := Fix{
-		ID: x.rule.id, Title: x.p.title, Effort: x.p.effort.String(), How: x.p.how, Recipe: Recipe(x.rule.id), Needs: x.p.needs,
+		ID: x.rule.id, Title: x.p.title, Effort: x.p.effort.String(), How: x.p.how, Recipe: Recipe(x.rule.id), Needs: x.p.needs, Arguments: x.p.sets.orUnchanged(),
 		Measured: unit.None[stat.Estimate]("not tried in this run"),
 		Assumes:  append([]string{}, x.p.assumes...),
 	}

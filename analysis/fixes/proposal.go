@@ -14,6 +14,7 @@ type proposal struct {
 	effort  effort
 	how     string
 	needs   string
+	sets    LoaderArguments
 	assumes []string
 
 	change      func(*state) // what is expected

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // maxPrefetch is where a longer queue is no longer proposed: it costs memory in proportion.
@@ -27,7 +28,7 @@ func prefetchFactor(j *job, s state) proposal {
 	}
 	p.title = fmt.Sprintf("prefetch_factor=%d instead of %d", to, s.law.Prefetch)
 	p.how = withArguments(j, func(a *arguments) { a.prefetch = to })
-	p.needs = "memory for the longer queue, also in /dev/shm"
+	p.needs, p.sets.Prefetch = "memory for the longer queue, also in /dev/shm", unit.Some(to)
 	p.assumes = j.drawnBuilds()
 	p.change = func(s *state) { s.law.Prefetch = to }
 	p.reason = j.evenEnough(s)

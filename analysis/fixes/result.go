@@ -2,20 +2,40 @@ package fixes
 
 import (
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // Fix is one change worth making. Its JSON form is part of the report's contract.
 type Fix struct {
-	ID        string     `json:"id"`
-	Position  int        `json:"position"` // from 1
-	Title     string     `json:"title"`
-	Predicted Prediction `json:"predicted"`
-	Measured  loader.Est `json:"measured"` // saved share, where the run tried it
-	Effort    string     `json:"effort"`
-	How       string     `json:"how"`
-	Recipe    string     `json:"recipe"` // the script of datawait's repository that shows how, as a path in it; "" where there is none
-	Needs     string     `json:"needs"`
-	Assumes   []string   `json:"assumes"`
+	ID        string          `json:"id"`
+	Position  int             `json:"position"` // from 1
+	Title     string          `json:"title"`
+	Predicted Prediction      `json:"predicted"`
+	Measured  loader.Est      `json:"measured"`         // saved share, where the run tried it
+	Arguments LoaderArguments `json:"loader_arguments"` // it sets; the others stay
+	Effort    string          `json:"effort"`
+	How       string          `json:"how"`
+	Recipe    string          `json:"recipe"` // the script of datawait's repository that shows how, as a path in it; "" where there is none
+	Needs     string          `json:"needs"`
+	Assumes   []string        `json:"assumes"`
+}
+
+// LoaderArguments are those of PyTorch's DataLoader that a fix sets.
+type LoaderArguments struct {
+	Workers  unit.Maybe[int] `json:"num_workers"`
+	Prefetch unit.Maybe[int] `json:"prefetch_factor"`
+}
+
+// unchanged is an argument that a fix leaves as it is.
+var unchanged = unit.None[int]("this fix does not change it")
+
+func (a LoaderArguments) orUnchanged() LoaderArguments {
+	for _, v := range []*unit.Maybe[int]{&a.Workers, &a.Prefetch} {
+		if !v.IsKnown() {
+			*v = unchanged
+		}
+	}
+	return a
 }
 
 // Prediction is what a fix is expected to do.

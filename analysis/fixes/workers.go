@@ -5,6 +5,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/probe/unit"
 )
 
 // nearEnough is the part of a step that a worker more must win to be worth having.
@@ -35,7 +36,7 @@ func moreWorkers(j *job, s state) proposal {
 	}
 	p.title = fmt.Sprintf("%s instead of %s", phrase.Workers(target), count(l.Workers))
 	p.how = withArguments(j, func(a *arguments) { a.workers = target })
-	p.needs = j.workerMemory(target)
+	p.needs, p.sets.Workers = j.workerMemory(target), unit.Some(target)
 	if target < enough {
 		p.assumes = append(p.assumes, fmt.Sprintf("%d workers would be enough; more than 4 for each core that is free are not proposed", enough))
 	}
@@ -78,6 +79,7 @@ func fewerWorkers(j *job, s state) proposal {
 	return proposal{
 		title: fmt.Sprintf("%s instead of %d", phrase.Workers(enough), s.law.Workers), effort: oneArgument,
 		how:     withArguments(j, func(a *arguments) { a.workers = enough }),
+		sets:    LoaderArguments{Workers: unit.Some(enough)},
 		assumes: []string{"starting workers takes time in proportion to their number"},
 		change:  func(s *state) { s.setWorkers(enough) },
 		worst:   func(s *state) { start := s.start; s.setWorkers(enough); s.start = start },
@@ -106,6 +108,6 @@ func (j *job) workerMemory(w int) string {
 	if !ok || bytes <= 0 {
 		return "memory for the dataset object in every worker, /dev/shm for the queued batches"
 	}
-	queued := float64(w*j.p.Args.Prefetch.Or(defaultPrefetch)) * bytes
+	queued := float64(w*j.p.Args.Prefetch.Or(DefaultPrefetch)) * bytes
 	return fmt.Sprintf("memory for the dataset object in every worker, %.2g MB of /dev/shm for the queued batches", queued/1e6)
 }

@@ -164,6 +164,7 @@ func (r *Rank) note(n *recording.Notes) {
 	r.Notes.Calls = append(r.Notes.Calls, n.Calls...)
 	r.Notes.Transforms = append(r.Notes.Transforms, n.Transforms...)
 	r.Notes.LegsSkipped = append(r.Notes.LegsSkipped, n.LegsSkipped...)
+	r.Notes.Trials = append(r.Notes.Trials, n.Trials...)
 	for _, e := range n.Ended {
 		if t, ok := at(e.T); ok {
 			r.Gone, r.Outlived = t, e.Running

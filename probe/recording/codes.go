@@ -51,14 +51,15 @@ const (
 	LegHostCachedBusy
 	LegDeviceCached
 	LegReread
+	LegTrial // another loader is tried
 )
 
-// Legs lists every leg in the order of a plan.
+// Legs lists every leg that compares the loader with memory, in the order of a plan.
 var Legs = []Leg{LegLive, LegHostCached, LegHostCachedBusy, LegDeviceCached, LegReread}
 
 // String returns the leg's name in reports and flags.
 func (l Leg) String() string {
-	names := [...]string{"live", "host-cached", "host-cached-busy", "device-cached", "reread"}
+	names := [...]string{"live", "host-cached", "host-cached-busy", "device-cached", "reread", "trial"}
 	if int(l) < len(names) {
 		return names[l]
 	}

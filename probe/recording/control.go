@@ -51,6 +51,7 @@ type PlannedBlock struct {
 	First uint64 // first step
 	End   uint64 // exclusive
 	Flags uint32 // PlanSolo
+	Trial Trial  // of LegTrial
 }
 
 // PlanSolo asks for solo builds after the block.
@@ -182,6 +183,7 @@ func (c Control) encode(generation uint32) []byte {
 		le.PutUint64(e[8:], p.First)
 		le.PutUint64(e[16:], p.End)
 		le.PutUint32(e[24:], p.Flags)
+		le.PutUint32(e[28:], p.Trial.word())
 	}
 	return b
 }
@@ -206,6 +208,7 @@ func ParseControl(b []byte) (Control, error) {
 		c.Plan = append(c.Plan, PlannedBlock{
 			Block: le.Uint32(e[0:]), Leg: Leg(min(le.Uint32(e[4:]), Unknown16)),
 			First: le.Uint64(e[8:]), End: le.Uint64(e[16:]), Flags: le.Uint32(e[24:]),
+			Trial: trialOf(le.Uint32(e[28:])),
 		})
 	}
 	if err := c.check(); err != nil {

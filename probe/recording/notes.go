@@ -22,6 +22,7 @@ type Notes struct {
 	DeviceNames  []DeviceNameNote
 	Hosts        []HostNote
 	LegsSkipped  []LegSkippedNote
+	Trials       []TrialNote
 	Phases       []PhaseNote
 	Jobs         []JobNote
 	Devices      []DeviceNote
@@ -204,6 +205,17 @@ type HostNote struct {
 	Why         map[string]string  `json:"why"` // what could not be read, and the reason
 }
 
+// TrialNote says what a block of LegTrial tried.
+type TrialNote struct {
+	Block    uint32 `json:"block"`
+	Workers  int    `json:"workers"`
+	Prefetch int    `json:"prefetch"` // batches ahead per worker
+	Memoised bool   `json:"memoised"`
+}
+
+// Trial is what was tried.
+func (n TrialNote) Trial() Trial { return Trial{n.Workers, n.Prefetch, n.Memoised} }
+
 // LegSkippedNote says which leg of the cached-data test was left out.
 type LegSkippedNote struct {
 	Leg    Leg    `json:"leg"`
@@ -293,6 +305,7 @@ func (GPUNote) noteName() string         { return "gpu" }
 func (DeviceNameNote) noteName() string  { return "device-name" }
 func (HostNote) noteName() string        { return "host" }
 func (LegSkippedNote) noteName() string  { return "leg-skipped" }
+func (TrialNote) noteName() string       { return "trial" }
 func (PhaseNote) noteName() string       { return "phase" }
 func (JobNote) noteName() string         { return "job" }
 func (DeviceNote) noteName() string      { return "device" }

@@ -3,6 +3,7 @@ package recording
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +47,8 @@ func (n *Notes) addNamed(name string, fields map[string]json.RawMessage) {
 		n.DeviceNames = appendNote(n.DeviceNames, fields, &n.Bad)
 	case "host":
 		n.Hosts = appendNote(n.Hosts, fields, &n.Bad)
+	case "trial":
+		n.Trials = appendNote(n.Trials, fields, &n.Bad)
 	case "leg-skipped":
 		n.LegsSkipped = appendNote(n.LegsSkipped, fields, &n.Bad)
 	case "phase":
@@ -123,7 +126,7 @@ func decodeArguments(args *LoaderArguments, raw json.RawMessage, bad *uint64) {
 func (l *Leg) UnmarshalJSON(b []byte) error {
 	var name string
 	if json.Unmarshal(b, &name) == nil {
-		for _, leg := range Legs {
+		for _, leg := range append(slices.Clone(Legs), LegTrial) {
 			if strings.EqualFold(leg.String(), name) {
 				*l = leg
 				return nil

@@ -261,7 +261,7 @@ func TestControlVector(t *testing.T) {
 		}
 	}
 	b := c.Plan[0]
-	for i, want := range []uint64{uint64(b.Block), uint64(b.Leg), b.First, b.End, uint64(b.Flags)} {
+	for i, want := range []uint64{uint64(b.Block), uint64(b.Leg), b.First, b.End, uint64(b.Flags), uint64(b.Trial.word())} {
 		if got, _, _ := v.PlannedBlock.Fields[i].bits(); got != want {
 			t.Errorf("%s is %d, the vector says %d", v.PlannedBlock.Fields[i].Name, want, got)
 		}

@@ -179,7 +179,7 @@ var controlFields = []vectorField{{"magic", 0, "text", "DWCTRL1\n"}, {"generatio
 	{"agent_pid", 20, "u32", 4321}, {"cap", 24, "u64", 1 << 31}, {"park_at", 32, "u64", nil}}
 
 var plannedFields = []vectorField{{"block", 0, "u32", 3}, {"leg", 4, "u32", 1}, {"first", 8, "u64", 100}, {"end", 16, "u64", 140},
-	{"flags", 24, "u32", 1}}
+	{"flags", 24, "u32", 1}, {"trial", 28, "u32", 0x01020008}}
 
 var busyHeaderFields = []vectorField{{"magic", 0, "text", "DWBUSY1\n"}, {"version", 8, "u32", 1}, {"index", 12, "u32", 3}, {"created", 16, "u64", 123456789000},
 	{"uuid", 24, "text", "GPU-emulated-0123"}}

@@ -63,7 +63,7 @@ func fixes(r *analysis.Result) Fixes {
 		return f
 	}
 	f.Plan = plan(r, list, st)
-	f.Notes = fixNotes(f.Rows)
+	f.Notes = append(tried(r, st), fixNotes(f.Rows)...)
 	return f
 }
 

@@ -25,8 +25,8 @@ _HEAD = Struct("<8sIIIIQQI")
 _BLOCK = Struct("<IIQQII")
 
 OBSERVE, TEST, PARK = 0, 1, 2
-LIVE, HOST_CACHED, HOST_CACHED_BUSY, DEVICE_CACHED, REREAD = 0, 1, 2, 3, 4
-LEGS = ("live", "host-cached", "host-cached-busy", "device-cached", "reread")
+LIVE, HOST_CACHED, HOST_CACHED_BUSY, DEVICE_CACHED, REREAD, TRIAL = 0, 1, 2, 3, 4, 5
+LEGS = ("live", "host-cached", "host-cached-busy", "device-cached", "reread", "trial")
 SOLO_WANTED = 1
 HELD = 1
 
@@ -41,6 +41,7 @@ class PlannedBlock(NamedTuple):
     first: int  # step at which it begins (steps finished, as in the ring's header)
     end: int  # exclusive
     flags: int
+    arguments: int = 0  # of a trial
 
 
 class Plan(NamedTuple):
@@ -70,8 +71,8 @@ def parse(page: bytes) -> Plan:
     blocks = []
     last = PlannedBlock(0, 0, 0, 0, 0)
     for index in range(count):
-        number, leg, first, end, flags, _ = _BLOCK.unpack_from(page, PLAN_AT + index * _BLOCK.size)
-        block = PlannedBlock(number, leg, first, end, flags)
+        number, leg, first, end, flags, arguments = _BLOCK.unpack_from(page, PLAN_AT + index * _BLOCK.size)
+        block = PlannedBlock(number, leg, first, end, flags, arguments)
         if number <= last.number or first < last.end or end <= first:
             raise BadPage("block %d (steps %d to %d) follows block %d" % (number, first, end, last.number))
         blocks.append(block)

@@ -9,6 +9,7 @@ from . import control
 from .block import Block, BusyBlock, CachedBlock, Kit, LiveBlock
 from .pulls import UNAVAILABLE, Source, Void
 from .replay import ReplayPool
+from .trials import TrialBlock
 
 
 class DeviceBlock(CachedBlock):
@@ -55,6 +56,7 @@ LEGS: Dict[int, Any] = {
     control.HOST_CACHED: CachedBlock,
     control.HOST_CACHED_BUSY: BusyBlock,
     control.DEVICE_CACHED: DeviceBlock,
+    control.TRIAL: TrialBlock,
 }
 
 

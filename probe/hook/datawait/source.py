@@ -85,6 +85,10 @@ class Source:
     def pin_memory(self) -> bool:
         return bool(getattr(self.track, "pin_memory", False))
 
+    def iterator(self) -> Any:
+        """The script's iterator itself; None if it is gone."""
+        return self._it()
+
     def live_next(self, flags: int = 0) -> Any:
         """One real next on the loader, recorded with these further flags. A discarded batch uses no slot."""
         shift = -1 if flags & DISCARDED else 0

@@ -198,7 +198,7 @@ class Page:
         """blocks: (leg, first, end[, flags]), numbered from 1."""
         self.generation += 2
         plan = b"".join(
-            struct.pack("<IIQQII", number, leg, first, end, *(tuple(flags) or (0,)), 0)
+            struct.pack("<IIQQII", number, leg, first, end, *(tuple(flags) + (0, 0))[:2])
             for number, (leg, first, end, *flags) in enumerate(blocks, 1)
         )
         head = struct.pack("<8sIIIIQQI", magic, self.generation, mode, len(blocks), agent, cap, park, held)

@@ -26,6 +26,7 @@ const diagnoseExample = `  datawait diagnose -- python3 train.py --epochs 1
   datawait diagnose --out report --duration 5m -- torchrun --nproc_per_node 8 train.py
   srun datawait diagnose --throwaway --out /results/run7 -- python3 train.py
   datawait diagnose --gpu emulated --duration 30s -- python3 script.py     a script that makes a datawait.emulated.Gpu()
+  datawait diagnose --try --duration 5m -- python3 train.py           tries what it recommends
   datawait diagnose --throwaway --fail-on 20%,hook-not-loaded -- python3 train.py`
 
 func newDiagnose(s Streams) *cobra.Command {
@@ -34,6 +35,7 @@ func newDiagnose(s Streams) *cobra.Command {
 	var steps uint64
 	var throwaway bool
 	var legs string
+	var try bool
 	cmd := &cobra.Command{
 		Use:     "diagnose [flags] -- COMMAND…",
 		Short:   "Measure a throw-away run, and what it would do if data were there at once",
@@ -50,7 +52,7 @@ func newDiagnose(s Streams) *cobra.Command {
 			if o.Legs, err = parseLegs(legs); err != nil {
 				return usage("the cached legs are host-cached, host-cached-busy, device-cached and reread", "--legs: %w", err)
 			}
-			o.Duration, o.Steps = duration, steps
+			o.Duration, o.Steps, o.Try = duration, steps, try
 			o.Test = mayEnd(s, throwaway)
 			return runWrapped(cmd.Context(), o)
 		},
@@ -59,6 +61,7 @@ func newDiagnose(s Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&duration, "duration", wrap.DefaultDuration, "budget of the run, start and report included")
 	cmd.Flags().Uint64Var(&steps, "steps", 0, "end the run after so many steps at the latest (0 = only --duration counts)")
 	cmd.Flags().BoolVar(&throwaway, "throwaway", false, "the run may be ended, also without a terminal or under a scheduler")
+	cmd.Flags().BoolVar(&try, "try", false, "then try the best loader arguments, and samples kept in memory, in the same run: measured beside predicted")
 	cmd.Flags().StringVar(&legs, "legs", "host-cached,host-cached-busy,device-cached", "what the test feeds in place of live data, the most important first; reread is another")
 	return cmd
 }

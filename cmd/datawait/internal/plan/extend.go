@@ -30,6 +30,9 @@ func (p *Planner) extend(v View) {
 		return // the last pair is still far from its end
 	}
 	first := max(earliest, p.plannedEnd())
+	if !wanted && p.asks {
+		return // for the answer
+	}
 	if !wanted || len(p.blocks)+2 > recording.MaxBlocks {
 		p.end(first)
 		return
@@ -125,6 +128,9 @@ func (p *Planner) book(leg recording.Leg, first uint64, pair size, solo bool) {
 		cached.Flags = recording.PlanSolo
 	}
 	live := recording.PlannedBlock{Block: number + 1, Leg: recording.LegLive, First: first, End: first + pair.live}
+	if i, ok := trialIndex(leg); ok {
+		cached.Leg, cached.Trial = recording.LegTrial, p.trials[i]
+	}
 	p.blocks = append(p.blocks, live, cached)
 	p.legs[leg].planned++
 }

@@ -121,8 +121,12 @@ func (p *Planner) sized(leg recording.Leg, e paces, counted time.Duration) size 
 	}
 }
 
-// busyCycle is the cycle of the workers that the busy leg passes before it counts.
+// busyCycle is the cycle of the workers that the busy leg passes before it counts. A trial begins with an empty queue and passes
+// two cycles of its own workers, as the hook does; then whole cycles of them count.
 func (p *Planner) busyCycle(leg recording.Leg, cycle uint64) uint64 {
+	if i, ok := trialIndex(leg); ok {
+		return 3 * uint64(max(1, p.trials[i].Workers))
+	}
 	if leg == recording.LegHostCachedBusy {
 		return cycle
 	}

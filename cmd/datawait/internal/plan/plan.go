@@ -26,6 +26,7 @@ type Options struct {
 	Legs    []recording.Leg // cached legs to run, the most important first
 	Pairs   int             // pairs wanted of the first leg
 	Extra   int             // pairs wanted of every other leg
+	Try     bool            // ask for loaders to try once the legs are planned
 }
 
 // Defaults returns the options of a diagnosis with this budget.
@@ -73,6 +74,7 @@ type Decision struct {
 	Park   uint64                   // step to park at, recording.Unknown64 = not planned
 	Now    bool                     // park at the next opportunity
 	Why    string                   // a sentence, in Refused
+	Asks   bool                     // for Try, once: which other loaders are to be tried
 }
 
 // Planner makes the plan of one run. Call Next with every view, and Finished with every block the hook reports.
@@ -85,6 +87,9 @@ type Planner struct {
 	phase   Phase
 	now     bool
 	watch   bool // the run is never ended
+	asks    bool // which loaders to try
+	asked   bool
+	trials  []recording.Trial
 	coarse  bool // epochs or the budget made blocks shorter than ten windows
 
 	lastBlock  uint32 // number and end of the block reported last
@@ -132,6 +137,7 @@ func (p *Planner) Next(v View) Decision {
 		p.checkBudget(v)
 	case Testing:
 		p.extend(v)
+		p.ask()
 	}
 	if p.spent(v) {
 		p.overrun()
@@ -160,7 +166,7 @@ func (p *Planner) overrun() {
 }
 
 func (p *Planner) decision() Decision {
-	return Decision{Phase: p.phase, Blocks: p.blocks, Park: p.park, Now: p.now, Why: p.why}
+	return Decision{Phase: p.phase, Blocks: p.blocks, Park: p.park, Now: p.now, Why: p.why, Asks: p.asks}
 }
 
 // checkBudget refuses a test when the budget is spent before one began.
@@ -203,7 +209,7 @@ func (p *Planner) steady(v View) bool {
 
 // Finished takes a block the hook reports as done, and learns how long its steps took or why it does not count.
 func (p *Planner) Finished(b recording.Block) {
-	s := p.legs[recording.Leg(b.Ref)]
+	s := p.legs[p.legOf(b)]
 	if s == nil {
 		return
 	}
@@ -232,7 +238,11 @@ func (p *Planner) Finished(b recording.Block) {
 func (p *Planner) Skipped() (skipped []recording.LegSkippedNote) {
 	for _, leg := range p.opt.Legs {
 		if s := p.legs[leg]; s.good == 0 && s.void != recording.VoidException {
-			skipped = append(skipped, recording.LegSkippedNote{Leg: leg, Reason: p.whySkipped(s)})
+			note := recording.LegSkippedNote{Leg: leg, Reason: p.whySkipped(s)}
+			if i, ok := trialIndex(leg); ok {
+				note = recording.LegSkippedNote{Leg: recording.LegTrial, Reason: p.trials[i].String() + ": " + note.Reason}
+			}
+			skipped = append(skipped, note)
 		}
 	}
 	return skipped

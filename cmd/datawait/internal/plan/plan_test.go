@@ -20,6 +20,7 @@ type job struct {
 	ranks   int
 	fails   recording.Leg // a leg that raises
 	settle  time.Duration // of a cached block, in which no step is made
+	asks    func()        // answers what to try
 }
 
 // outcome is what a run under a planner came to.
@@ -71,6 +72,9 @@ func (j job) run(t *testing.T, p *Planner) outcome {
 		}
 		planned := len(d.Blocks)
 		d = p.Next(j.view(now, step, wait))
+		if d.Asks && j.asks != nil {
+			j.asks()
+		}
 		j.check(t, p, d, planned, step)
 		if (d.Phase == Parking && step >= d.Park) || d.Now {
 			break

@@ -44,6 +44,8 @@ type agent struct {
 	job     atomic.Pointer[run.Job] // the command, once it runs
 	ranks   atomic.Pointer[crew]    // training processes seen last
 	over    chan string             // the run may be ended; a sentence, or ""
+	out     string                  // of the recording
+	answer  chan []recording.Trial  // which loaders to try; nil until that is asked
 
 	stop context.CancelFunc
 	loop sync.WaitGroup
@@ -63,7 +65,7 @@ type rank struct {
 
 // startAgent prepares everything that does not need the command yet, so that nothing is missed of it.
 func startAgent(s *session, out string) (*agent, error) {
-	a := &agent{session: s, pace: paceOf(s.options), pythons: newPythons(s.folder.Dir, s.hook), said: map[string]bool{}, over: make(chan string, 1)}
+	a := &agent{session: s, pace: paceOf(s.options), pythons: newPythons(s.folder.Dir, s.hook), said: map[string]bool{}, over: make(chan string, 1), out: out}
 	var err error
 	if a.writer, err = recording.Create(out, s.manifest(), recording.Options{}); err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 	a.heldTold = len(held)
 	v, terr := a.test.step(now, elapsed, live, len(held) > 0)
 	a.tellPlan(now)
+	a.tryOut()
 	if v.over {
 		a.finished(v.why)
 	}

@@ -40,6 +40,7 @@ type Options struct {
 	Duration time.Duration
 	Steps    uint64          // of a throw-away run, at most; 0 = no limit
 	Legs     []recording.Leg // of the test, the most important first
+	Try      bool            // the best changes of loader arguments are tried in the run
 
 	GPU      gpusource.Choice
 	Interval time.Duration // one counter window

@@ -212,7 +212,7 @@ func where(dir string) string {
 // planOptions are the planner's, from the flags.
 func (s *session) planOptions() plan.Options {
 	o := plan.Defaults(s.options.Duration)
-	o.MaxStep, o.Window = s.options.Steps, s.options.Interval
+	o.MaxStep, o.Window, o.Try = s.options.Steps, s.options.Interval, s.options.Try
 	if len(s.options.Legs) > 0 {
 		o.Legs = s.options.Legs
 	}
