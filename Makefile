@@ -27,7 +27,7 @@ build: ## Build bin/datawait
 	$(GO) build -trimpath -o $(BIN) ./cmd/datawait
 	@$(GO) run .ci/weaken.go $(BIN)
 
-demo: build ## The case study in a minute, without a GPU: before and after, with both reports
+demo: build ## The case study in a minute, without a GPU: before and after, side by side and their comparison
 	$(BIN) demo --python $(PYTHON) --force --out demo-out
 
 setup: ## Install what the tests need (Debian packages, no recommends)

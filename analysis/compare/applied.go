@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,6 +128,9 @@ type applied struct {
 
 // findApplied tells which of the ranked fixes were applied. What cannot be told apart is said, and then nothing is judged.
 func findApplied(b, a side, named []string) (found []applied, unclear []string) {
+	if len(b.Fixes) == 0 && !b.Model.Trusted && len(named) > 0 {
+		return nil, []string{"the run before ranked nothing: " + cmp.Or(b.Model.Reason, "its step could not be explained")}
+	}
 	if len(named) > 0 {
 		for _, id := range named {
 			if f, ok := ranked(b, id); ok {
@@ -175,9 +179,6 @@ func unranked(b side, id string) string {
 		if u.ID == id {
 			return "the run before could not price it (" + u.Reason + ")"
 		}
-	}
-	if !b.Model.Trusted && b.Model.Reason != "" {
-		return "the run before ranked nothing: " + b.Model.Reason
 	}
 	return "the run before did not rank it"
 }

@@ -154,8 +154,8 @@ func whole(b, a side) string {
 	if b.Emulated == a.Emulated {
 		return ""
 	}
-	kinds := map[bool]string{true: "an emulated GPU", false: "a real one"}
-	return fmt.Sprintf("the run before had %s, the run after %s: nothing of the one holds for the other", kinds[b.Emulated], kinds[a.Emulated])
+	kinds := map[bool]string{true: "an emulated", false: "a real"}
+	return fmt.Sprintf("the run before had %s GPU, the run after %s one: nothing of the one holds for the other", kinds[b.Emulated], kinds[a.Emulated])
 }
 
 // remarks are what a reader must know, though it keeps no row from being compared.
@@ -167,7 +167,7 @@ func remarks(b, a side) []Objection {
 	if identity(b) == identity(a) {
 		add("same-run", "both are the same run")
 	}
-	if b.Job.Name != a.Job.Name {
+	if b.Job.Name != a.Job.Name && b.Job.Name != "" && a.Job.Name != "" {
 		add("script", "the programs have different names, %s and %s; whether they train the same model is not known", b.Job.Name, a.Job.Name)
 	}
 	if text := otherWork(b, a); text != "" {
@@ -244,5 +244,5 @@ func smNote(b, a side) string {
 	if !known || !also || math.Abs(x-y) < 0.03 {
 		return ""
 	}
-	return fmt.Sprintf("start-up is %.0f %% of the allocated time before and %.0f %% after, for the runs have different lengths", 100*x, 100*y)
+	return fmt.Sprintf("start-up is %.0f %% of the allocated time before and %.0f %% after", 100*x, 100*y)
 }

@@ -18,10 +18,14 @@ func WriteComparison(w io.Writer, v view.Comparison, o Options) error {
 	p.wrap(p.paint.bold, "", "", v.Headline.Lead+": "+v.Headline.Text)
 	p.blank()
 	p.compareTable(v.Groups)
-	p.changes(v.Changes)
+	if !o.Brief {
+		p.changes(v.Changes)
+	}
 	p.checks(v)
-	p.compareTable([]view.RowGroup{v.Accounts})
-	p.left(v)
+	if !o.Brief {
+		p.compareTable([]view.RowGroup{v.Accounts})
+		p.left(v)
+	}
 	if len(o.Files) > 0 {
 		s := strings.Join(o.Files, ", ")
 		if o.Dir != "" {

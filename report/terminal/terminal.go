@@ -20,6 +20,7 @@ type Options struct {
 	Width int      // columns; 0 means Width, and no more than Width is used
 	Files []string // the files written beside this screen, named in the last line
 	Dir   string   // the folder they are in
+	Brief bool     // of a comparison only the table and the predictions
 }
 
 // Write lays v out on w.

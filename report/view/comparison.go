@@ -84,7 +84,7 @@ func NewComparison(c *compare.Comparison) Comparison {
 	}
 	v.NoChecks = noChecks(c, v)
 	if !c.Comparable {
-		v.Batch, v.Accounts = RowGroup{}, RowGroup{}
+		v.Batch, v.Accounts, v.Record = RowGroup{}, RowGroup{}, ""
 	}
 	v.Title = title(v.Headline)
 	return v
@@ -195,7 +195,11 @@ func compareSizes(c *compare.Comparison, show func(Quantity) string) string {
 		break
 	}
 	if r := compareRow(c, rowIn(c.Rows, compare.RowSM)); r.Before.Known && r.After.Known && compared(r) {
-		out = append(out, "SM activity is "+show(r.After)+" of the allocated time instead of "+show(r.Before)+".")
+		s := "SM activity is " + show(r.After) + " of the allocated time instead of " + show(r.Before)
+		if r.Kind == string(compare.Same) {
+			s += ": " + r.Outcome
+		}
+		out = append(out, s+".")
 	}
 	if len(out) == 0 {
 		return "Only some numbers of these two runs can be held against each other."

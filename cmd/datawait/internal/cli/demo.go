@@ -14,14 +14,16 @@ import (
 	"github.com/datawait/datawait/cmd/datawait/internal/demo"
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
+	"github.com/datawait/datawait/cmd/datawait/internal/tty"
 	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
+	"github.com/datawait/datawait/report/terminal"
 )
 
 const demoLong = `demo tells the case this tool was made for, in about a minute and without a GPU.
 
 A retailer's job reads a photo and a record per product from an object store, with two workers and hardly any
 prefetching: the GPU is allocated all the time and works a quarter of it. The demo diagnoses that job, preprocesses the
-catalogue once into shards, and diagnoses the repaired job. The object store runs inside datawait; requests, decoding,
+catalogue once into shards, diagnoses the repaired job, and sets both side by side. The object store runs inside datawait; requests, decoding,
 processes and queues are real. The GPU is emulated, and everything it says is labelled so.`
 
 const demoExample = `  datawait demo
@@ -32,7 +34,7 @@ func newDemo(s Streams) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:     "demo [flags]",
-		Short:   "The whole story without a GPU: a job that waits, its repair, and both reports",
+		Short:   "The whole story without a GPU: a job that waits, its repair, and both side by side",
 		Long:    demoLong,
 		Example: demoExample,
 		Args:    cobra.NoArgs,
@@ -44,12 +46,12 @@ func newDemo(s Streams) *cobra.Command {
 				return usage("name another with --python", "there is no Python %q", python)
 			}
 			o := demo.Options{Out: out, Python: python, Torch: torch == "auto", Budget: demoBudget,
-				Stdout: s.Out, Stderr: s.Err, Observe: observer(s, force)}
+				Stdout: s.Out, Screen: terminal.Options{Color: tty.Color(s.Out), Width: tty.Width(s.Out)}, Stderr: s.Err, Observe: observer(s, force)}
 			return demo.Run(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&out, "out", "o", "datawait-demo", "`folder` of the two reports")
+	flags.StringVarP(&out, "out", "o", "datawait-demo", "`folder` of the two reports and their comparison")
 	flags.BoolVar(&force, "force", false, "replace the reports of an earlier demo in that folder")
 	flags.StringVar(&python, "python", "python3", "the `Python` that trains")
 	flags.StringVar(&torch, "torch", "auto", "PyTorch's loader: auto (where it is installed) or off")

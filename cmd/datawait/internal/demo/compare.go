@@ -2,15 +2,17 @@ package demo
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/analysis/compare"
+	"github.com/datawait/datawait/analysis/fixes"
+	"github.com/datawait/datawait/cmd/datawait/internal/reports"
+	"github.com/datawait/datawait/report"
 )
 
 // repair is what preprocessing once took.
@@ -22,18 +24,23 @@ type repair struct {
 // epochs is the length of training over which requests are compared: preprocessing pays once, the old way pays every epoch.
 const epochs = 10
 
-// compare prints both runs side by side, and what that means.
-func compare(w io.Writer, before, after run, r repair, out string) error {
-	b, a := before.result, after.result
-	old, repaired := overEpochs(before, after, r)
-	t := table{{"EMULATED GPU", "before", "after", ""}, {},
-		{"SM activity: the GPU works", percent(sm(b)), percent(sm(a)), ratio(sm(b), sm(a))},
-		{"data wait, of a step", percent(b.Step.DataWaitShare), percent(a.Step.DataWaitShare), ""},
-		{"a step", millis(b.Step.MeanSeconds), millis(a.Step.MeanSeconds), ""},
-		{"a step on batches in memory", millis(cached(b).StepSeconds), millis(cached(a).StepSeconds), ""},
-		{"steps per second", number(b.Job.StepsPerSecond), number(a.Job.StepsPerSecond), ratio(b.Job.StepsPerSecond, a.Job.StepsPerSecond)},
-		{fmt.Sprintf("store requests, reckoned for %d epochs", epochs), old.text(), repaired.text(), saved(old, repaired)}}
-	_, err := fmt.Fprintf(w, "%s\n%s%s\n", t, story(before, after, r), reports(out))
+// applied is what the repair does: it decodes and joins once, packs into shards, keeps them in a local folder, and asks further ahead.
+var applied = []string{fixes.PreprocessOnce, fixes.ShardFiles, fixes.NVMeCache, fixes.PrefetchFactor}
+
+// end sets both runs side by side, as `datawait compare` does, writes that beside their reports, and says what it means.
+func (o Options) end(before, after run, r repair) error {
+	c := compare.Run(compare.Input{Path: filepath.Join(o.Out, "before"), Result: before.result},
+		compare.Input{Path: filepath.Join(o.Out, "after"), Result: after.result},
+		compare.Options{Version: before.result.Version, Epochs: epochs, Applied: applied})
+	_, werr := reports.WriteComparison(c, o.Out, []report.Format{report.HTML, report.Markdown, report.JSON})
+	o.Screen.Brief = true
+	if err := report.CompareTerminal(o.Stdout, c, o.Screen); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(o.Stdout, "%s%s\n", story(before, after, r), o.files())
+	if werr != nil {
+		return werr
+	}
 	return err
 }
 
@@ -45,66 +52,27 @@ func story(before, after run, r repair) string {
 		return ""
 	}
 	s := fmt.Sprintf("The GPU was allocated all the time and worked %s of it, for it waited for data. Packing the catalogue\n"+
-		"into shards once took %.1f s and %s of the requests above. Fed from shards, 4 batches ahead, the same GPU\n"+
-		"works %s and makes %s the steps.", worked, r.took.Seconds(), grouped(r.requests), works, faster)
+		"into shards once took %.1f s and %s requests. Fed from shards, 4 batches ahead, the same GPU works %s\n"+
+		"and makes %s the steps.", worked, r.took.Seconds(), grouped(r.requests), works, faster)
+	if old, repaired, ok := overEpochs(before, after, r); ok {
+		s += fmt.Sprintf(" Over %d epochs the store is asked %s times instead of %s, packing included.", epochs, grouped(repaired), grouped(old))
+	}
 	if b.Baseline != nil && b.Baseline.Conclusion == "input-pipeline" {
-		s += " A second GPU, bought before, would have waited as well."
+		s += "\nA second GPU, bought before, would have waited as well."
 	}
 	return s + "\n\n"
 }
 
-func reports(out string) string {
-	return "Reports: " + filepath.Join(out, "before", "report.html") + " and " + filepath.Join(out, "after", "report.html")
-}
-
-// table is lines of a label and three right-aligned cells; an empty line is a rule.
-type table [][]string
-
-func (t table) String() string {
-	var width [4]int
-	for _, line := range t {
-		for i, cell := range line {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var b strings.Builder
-	for _, line := range t {
-		if len(line) == 0 {
-			b.WriteString(strings.Repeat("─", width[0]+width[1]+width[2]+width[3]+9) + "\n")
-			continue
-		}
-		text := fmt.Sprintf("%-*s   %*s   %*s   %*s", width[0], line[0], width[1], line[1], width[2], line[2], width[3], line[3])
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
-	}
-	return b.String()
+// files says where to read on.
+func (o Options) files() string {
+	return "Reports: " + filepath.Join(o.Out, "before", "report.html") + " and " + filepath.Join(o.Out, "after", "report.html") +
+		", side by side in " + filepath.Join(o.Out, "compare.html")
 }
 
 // sm returns the SM activity of the only GPU.
 func sm(r *analysis.Result) analysis.Est {
-	if len(r.GPUs) == 0 {
-		return analysis.Est{}
-	}
-	return r.GPUs[0].SMActiveRatio
-}
-
-func cached(r *analysis.Result) analysis.Leg {
-	if r.Baseline == nil {
-		return analysis.Leg{}
-	}
-	return r.Baseline.Legs["host-cached"]
-}
-
-// count is a number of requests that may be unknown.
-type count struct {
-	n     float64
-	known bool
-}
-
-func (c count) text() string {
-	if !c.known {
-		return unknown
-	}
-	return grouped(int64(math.Round(c.n)))
+	e, _ := r.SMActivity()
+	return e
 }
 
 // grouped writes a whole number with a comma between groups of three digits.
@@ -131,21 +99,9 @@ func perBatch(r run) (float64, bool) {
 
 // overEpochs reckons the requests of a training of several epochs. The old way asks for every object in every epoch, two per
 // product; the repaired one asks once while preprocessing, and for each shard once, which its run has done.
-func overEpochs(before, after run, r repair) (old, repaired count) {
+func overEpochs(before, after run, r repair) (old, repaired int64, ok bool) {
 	n, ok := perBatch(before)
-	if !ok {
-		return
-	}
-	old = count{n * products / batch * epochs, true}
-	repaired = count{float64(r.requests + after.requests), true}
-	return old, repaired
-}
-
-func saved(old, repaired count) string {
-	if !old.known || old.n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("−%.0f %%", 100*(1-repaired.n/old.n))
+	return int64(math.Round(n * products / batch * epochs)), r.requests + after.requests, ok
 }
 
 // unknown stands where a number is missing.
@@ -162,25 +118,11 @@ func percent(e analysis.Est) string {
 	return unknown
 }
 
-func millis(e analysis.Est) string {
-	if v, ok := e.Get(); ok {
-		return fmt.Sprintf("%.1f ms", 1000*v.Value)
-	}
-	return unknown
-}
-
-func number(e analysis.Est) string {
-	if v, ok := e.Get(); ok {
-		return fmt.Sprintf("%.1f", v.Value)
-	}
-	return unknown
-}
-
 func ratio(before, after analysis.Est) string {
 	b, okB := before.Get()
 	a, okA := after.Get()
 	if !okB || !okA || b.Value == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.1f×", a.Value/b.Value)
+	return strings.Replace(fmt.Sprintf("%.1f×", a.Value/b.Value), ".0×", "×", 1)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/cmd/datawait/internal/objectstore"
 	"github.com/datawait/datawait/examples/retail"
+	"github.com/datawait/datawait/report/terminal"
 )
 
 // The catalogue and the store. 1200 products are 2400 objects; the latency is that of small objects in a remote store.
@@ -32,11 +33,12 @@ const (
 
 // Options say how to run the demonstration.
 type Options struct {
-	Out     string // folder for before/ and after/
+	Out     string // folder for before/, after/ and the comparison
 	Python  string
 	Torch   bool          // use PyTorch's loader where that Python has it
 	Budget  time.Duration // of each of the two diagnoses, preparation apart
 	Stdout  io.Writer
+	Screen  terminal.Options // how stdout is laid out
 	Stderr  io.Writer
 	Observe Diagnose
 }
@@ -75,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return compare(o.Stdout, before, after, repair, o.Out)
+	return o.end(before, after, repair)
 }
 
 // kit is what both runs share.
