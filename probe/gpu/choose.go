@@ -111,7 +111,7 @@ func (c *Choice) open(ctx context.Context, candidate Candidate) (Source, []Devic
 }
 
 func (c *Choice) refuse(candidate Candidate, why string) {
-	c.Refusals = append(c.Refusals, Refusal{candidate.Name, why})
+	c.Refusals = append(c.Refusals, Refusal{candidate.Name, strings.ReplaceAll(why, "\n", "; ")})
 }
 
 func (c *Choice) tryBeside(ctx context.Context, candidate Candidate) {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/datawait/datawait/probe/clock"
@@ -195,7 +196,7 @@ func encode(b gpu.Batch) (records []recording.Record) {
 func (s *server) health(batch gpu.Batch, problem error, lateness uint64) error {
 	why, flags := "", uint8(recording.SourceSuccess)
 	if problem != nil {
-		why, flags = problem.Error(), 0
+		why, flags = strings.ReplaceAll(problem.Error(), "\n", "; "), 0 // of several sources
 	}
 	if why != s.why {
 		if err := s.nameSource(why); err != nil {

@@ -136,8 +136,12 @@ func TestServeReportsDataAndHealthApart(t *testing.T) {
 		func() (gpu.Batch, error) {
 			return gpu.Batch{Windows: []recording.GPU{window(0, 0.5), window(0, 0.6)}}, nil
 		},
-		func() (gpu.Batch, error) { return gpu.Batch{}, errors.New("lost connection") },
-		func() (gpu.Batch, error) { return gpu.Batch{}, errors.New("lost connection") },
+		func() (gpu.Batch, error) {
+			return gpu.Batch{}, errors.Join(errors.New("lost connection"), errors.New("no driver"))
+		},
+		func() (gpu.Batch, error) {
+			return gpu.Batch{}, errors.Join(errors.New("lost connection"), errors.New("no driver"))
+		},
 		func() (gpu.Batch, error) {
 			s.devices = []gpu.Device{a, b}
 			return gpu.Batch{Changed: true, Rejected: 3, Failures: []gpu.Failure{{Ref: 0, Why: "no data"}}}, nil
@@ -165,7 +169,7 @@ func TestServeReportsDataAndHealthApart(t *testing.T) {
 	for _, n := range stream.Notes.GPUs {
 		gpus = append(gpus, n.UUID+"|"+n.Why)
 	}
-	same(t, sources, "gpu/script|", "gpu/script|lost connection", "gpu/script|")
+	same(t, sources, "gpu/script|", "gpu/script|lost connection; no driver", "gpu/script|")
 	same(t, gpus, "GPU-a|", "GPU-a|no data", "GPU-b|", "GPU-a|")
 }
 

@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"encoding/binary"
+	"math"
 
 	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -25,14 +26,14 @@ func (u *utilRing) since(l *library, h *handle) float32 {
 	if now := clock.Real() / 1000; u.seen > now { // the wall clock was set back
 		u.seen = now
 	}
-	_, samples, r := h.device.GetSamples(bind.GPU_UTILIZATION_SAMPLES, u.seen)
+	kind, samples, r := h.device.GetSamples(bind.GPU_UTILIZATION_SAMPLES, u.seen)
 	if r != bind.SUCCESS {
 		return unknown
 	}
-	sum, n := uint64(0), uint64(0)
+	sum, n := 0.0, 0.0
 	for _, s := range samples {
-		percent := uint64(binary.LittleEndian.Uint32(s.SampleValue[:]))
-		if s.TimeStamp <= u.seen || percent > 100 {
+		percent := number(kind, s.SampleValue)
+		if s.TimeStamp <= u.seen || !(percent >= 0 && percent <= 100) {
 			continue
 		}
 		sum, n = sum+percent, n+1
@@ -43,5 +44,24 @@ func (u *utilRing) since(l *library, h *handle) float32 {
 	if n == 0 {
 		return unknown
 	}
-	return float32(float64(sum) / float64(n) / 100)
+	return float32(sum / n / 100)
+}
+
+// number reads a value of the type that the driver names (nvmlValue_t), NaN for a type that is not known: the bits of one are no value of
+// another.
+func number(kind bind.ValueType, value [8]byte) float64 {
+	bits := binary.LittleEndian.Uint64(value[:])
+	switch kind {
+	case bind.VALUE_TYPE_DOUBLE:
+		return math.Float64frombits(bits)
+	case bind.VALUE_TYPE_UNSIGNED_INT:
+		return float64(uint32(bits))
+	case bind.VALUE_TYPE_UNSIGNED_LONG, bind.VALUE_TYPE_UNSIGNED_LONG_LONG:
+		return float64(bits)
+	case bind.VALUE_TYPE_SIGNED_INT:
+		return float64(int32(bits))
+	case bind.VALUE_TYPE_SIGNED_LONG_LONG:
+		return float64(int64(bits))
+	}
+	return math.NaN()
 }
