@@ -405,6 +405,23 @@ func TestGPUsOfOthersAreLeftOut(t *testing.T) {
 	}
 }
 
+// What follows from a guess is one: a GPU that is assigned to the holder of another, on which a rank is only thought to be.
+func TestAGPUOfTheHolderOfAGuessedOneIsAGuess(t *testing.T) {
+	for says, want := range map[string]string{"GPU-a": "A", "": "C"} {
+		x := newTape(t)
+		x.observe(10_000)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a", Grade: "A"}, recording.GPUNote{UUID: "GPU-b", Grade: "A"})
+		for _, uuid := range []string{"GPU-a", "GPU-b"} {
+			x.AddNote(agent, recording.AllocationNote{T: start, UUID: uuid, By: recording.AllocatedBySlurm, Holders: []recording.Holder{{Job: "9"}}})
+		}
+		x.train(x.on(7, 0, says), 10_000, 100, 1)
+		r := x.run()
+		if len(r.GPUs) != 2 || string(r.GPUs[1].Grade) != want {
+			t.Errorf("a rank that says %q: %+v", says, r.GPUs)
+		}
+	}
+}
+
 // A rank in a container is called 7 there and something else outside; who looks from outside tells both.
 func TestAGPUIsARanksThatWasSeenOnItFromOutsideItsContainer(t *testing.T) {
 	for space, want := range map[uint64][]string{4026532999: {"GPU-a", "GPU-b"}, 4026533000: {"GPU-a"}, 0: {"GPU-a"}} {

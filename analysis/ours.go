@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/datawait/datawait/analysis/load"
+	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -14,26 +15,51 @@ func (r *run) ours(node *load.Node, devices []*device, ranks []*rank) []*device 
 	devices = slices.DeleteFunc(devices, func(d *device) bool {
 		return len(d.ranks) == 0 && slices.ContainsFunc(node.GPUs, func(g *load.GPU) bool { return g.Note.Parent != "" && g.Note.Parent == d.Note.UUID })
 	})
-	holders := map[string]bool{}
-	found := false
-	for _, d := range devices {
-		if len(d.ranks) > 0 {
-			found = true
-			for _, h := range d.assigned() {
-				holders[h] = true
-			}
-		}
-	}
-	found = found || slices.ContainsFunc(ranks, func(k *rank) bool { return k.GPU() != "" })
+	found := slices.ContainsFunc(ranks, func(k *rank) bool { return k.device != nil || k.GPU() != "" })
+	holders := holdersOf(devices)
 	all := len(devices)
 	devices = slices.DeleteFunc(devices, func(d *device) bool {
 		if !found {
 			return d.withOthers(ranks)
 		}
-		return len(d.ranks) == 0 && !d.usedBy(ranks) && !slices.ContainsFunc(d.assigned(), func(h string) bool { return holders[h] })
+		if len(d.ranks) > 0 || d.usedBy(ranks) {
+			return false
+		}
+		sure := d.promised(holders)
+		if sure == stat.GradeC {
+			d.grade = stat.GradeC
+		}
+		return sure == ""
 	})
 	r.foreign += all - len(devices)
 	return devices
+}
+
+// holdersOf names to whom the devices of ranks are assigned, and how sure it is that a rank is on one of theirs.
+func holdersOf(devices []*device) map[string]stat.Grade {
+	holders := map[string]stat.Grade{}
+	for _, d := range devices {
+		for _, k := range d.ranks {
+			for _, h := range d.assigned() {
+				if !k.guessed() {
+					holders[h] = stat.GradeA
+				} else if holders[h] == "" {
+					holders[h] = stat.GradeC
+				}
+			}
+		}
+	}
+	return holders
+}
+
+// promised says how sure it is that the device is assigned to one of the holders; "" if it is not.
+func (d *device) promised(holders map[string]stat.Grade) (sure stat.Grade) {
+	for _, h := range d.assigned() {
+		if g := holders[h]; g == stat.GradeA || sure == "" {
+			sure = g
+		}
+	}
+	return sure
 }
 
 // usedBy reports whether one of the ranks has a context on the device.
