@@ -57,8 +57,23 @@ func (r *run) describe(d *device) GPU {
 	g.SMActiveComputing, g.SMActiveWaiting = d.unmixed.computing, d.unmixed.waiting
 	d.holders(&g)
 	g.Ladder = d.rungs(&g, r.options.HourCost)
+	g.SMActiveRatio = gradedAs(g.SMActiveRatio, g.Ladder)
 	g.Pipes, g.State, g.Events = d.pipesRow(), d.stateRow(), r.events(d)
 	return g
+}
+
+// gradedAs gives SM activity the grade of its rung, if that is worse.
+func gradedAs(sm Est, ladder []Rung) Est {
+	e, ok := sm.Get()
+	if !ok {
+		return sm
+	}
+	for _, r := range ladder {
+		if r.Name == rungSM {
+			e.Grade = stat.Worse(e.Grade, r.Grade.Or(e.Grade))
+		}
+	}
+	return unit.Some(e)
 }
 
 const noSlice = "it is no MIG slice"

@@ -422,6 +422,42 @@ func TestAGPUOfTheHolderOfAGuessedOneIsAGuess(t *testing.T) {
 	}
 }
 
+// Counters that turn the ladder over are shown as what they are, of the lowest grade: SM activity without kernels, matrix units without SMs.
+func TestALadderThatIsTurnedOverIsOfTheLowestGrade(t *testing.T) {
+	for name, c := range map[string]struct {
+		sm, resident, tensor float32
+		grades               string // resident, SM, tensor
+		inverted             int
+	}{
+		"as it should be":        {0.5, 0.6, 0.4, "BAA", 0},
+		"within what is unsure":  {0.5, 0.46, 0.4, "BAA", 0},
+		"SMs without kernels":    {0.5, 0.1, 0.4, "CCA", 1},
+		"matrix units alone":     {0.2, 0.6, 0.5, "BCC", 1},
+		"over what is not known": {0.2, nan, 0.5, "-CC", 1},
+	} {
+		x := newTape(t)
+		x.observe(10_000)
+		agent := x.agent(recording.GPUNote{UUID: "GPU-a", Source: "dcgm", Grade: "A"})
+		for i := range 100 {
+			w := blankWindow(0, float64(100*i), float64(100*i+100))
+			w.SM, w.Resident, w.Tensor = c.sm, c.resident, c.tensor
+			x.write(agent, w.Encode())
+		}
+		g := x.run().GPUs[0]
+		ladder := g.Ladder
+		if sm, ok := g.SMActiveRatio.Get(); !ok || string(sm.Grade) != c.grades[1:2] {
+			t.Errorf("%s: SM activity %+v", name, sm)
+		}
+		grades := ""
+		for _, r := range ladder[2:] {
+			grades += string(r.Grade.Or("-"))
+		}
+		if grades != c.grades || len(Inverted(ladder)) != c.inverted {
+			t.Errorf("%s: grades %s, want %s; %+v", name, grades, c.grades, Inverted(ladder))
+		}
+	}
+}
+
 // A rank in a container is called 7 there and something else outside; who looks from outside tells both.
 func TestAGPUIsARanksThatWasSeenOnItFromOutsideItsContainer(t *testing.T) {
 	for space, want := range map[uint64][]string{4026532999: {"GPU-a", "GPU-b"}, 4026533000: {"GPU-a"}, 0: {"GPU-a"}} {

@@ -51,7 +51,34 @@ func (d *device) rungs(g *GPU, hourCost float64) []Rung {
 	for i := range rungs {
 		rungs[i].worth(allocated/3600e9, price)
 	}
+	for _, pair := range Inverted(rungs) {
+		for i := range rungs {
+			if rungs[i].Name == pair[0].Name || rungs[i].Name == pair[1].Name {
+				rungs[i].Grade = unit.Some(stat.GradeC)
+			}
+		}
+	}
 	return rungs
+}
+
+// slack is by how much a rung may lie above one that bounds it: they are counted in windows of their own.
+const slack = 0.05
+
+// Inverted returns pairs of rungs of which the second lies above the first, though whoever is on it is on the first: who runs a kernel holds
+// the GPU, where an SM is active a kernel is resident, and matrix units work within an SM. Either is wrong, or they are of different times.
+func Inverted(ladder []Rung) (pairs [][2]Rung) {
+	var above *Rung
+	for i := range ladder {
+		ratio, ok := ladder[i].Ratio.Get()
+		if !ok {
+			continue
+		}
+		if above != nil && ratio > above.Ratio.Or(1)+slack {
+			pairs = append(pairs, [2]Rung{*above, ladder[i]})
+		}
+		above = &ladder[i]
+	}
+	return pairs
 }
 
 // EngineSource ends the source of a resident rung that is the graphics engine's counter: a slice has no GPU-util.

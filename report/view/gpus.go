@@ -217,6 +217,11 @@ func gpuNotes(g analysis.GPU) (out []string) {
 	if parent, ok := g.Parent.Get(); ok {
 		add("a slice of " + shortUUID(parent) + "; its shares are of the slice, not of the whole GPU")
 	}
+	for _, pair := range analysis.Inverted(g.Ladder) {
+		upper, lower := pair[0], pair[1]
+		add(rungName(lower.Name) + " reads " + ratio(lower.Ratio, wholePercentStyle).Text + " and " + rungName(upper.Name) + " " + ratio(upper.Ratio, wholePercentStyle).Text +
+			", which cannot be of one time: one of them is wrong, or they were measured at different times")
+	}
 	if v := g.Untrusted.Or(0); v > 0 {
 		add(share(g.Untrusted).Text + " of its counter windows contradict themselves and count for nothing; they are not idleness")
 	}

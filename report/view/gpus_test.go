@@ -82,6 +82,10 @@ GPU-aaaaaaaa and 1 other: 25 % of its counter windows contradict themselves and 
 	if notes := gpuNotes(hot); !strings.Contains(strings.Join(notes, "\n"), "the driver said that the clock was held down by temperature, yet it was at its highest, for 50") {
 		t.Errorf("a clock at its highest: %q", notes)
 	}
+	over := analysis.GPU{Ladder: []analysis.Rung{{Name: "resident", Ratio: unit.Some(0.1)}, {Name: "sm_active", Ratio: unit.Some(0.5)}}}
+	if notes := gpuNotes(over); len(notes) != 1 || !strings.HasPrefix(plainText(notes[0]), "SM active reads 50 % and resident 10 %, which cannot be of one time") {
+		t.Errorf("a ladder that is turned over: %q", notes)
+	}
 	whole := analysis.DeviceState{LinkGen: unit.Some(4), LinkWidth: unit.Some(16), LinkGenMost: unit.Some(4), LinkWidthMost: unit.Some(16)}
 	if notes := gpuNotes(analysis.GPU{State: whole, Shared: unit.Some("no")}); len(notes) > 0 {
 		t.Errorf("nothing is wrong, and yet %q", notes)

@@ -24,7 +24,7 @@ func Ranks() *analysis.Result {
 		k.Rank, k.LocalRank, k.Host, k.PID, k.GPUUUID = n, unit.Some(n%4), host, 4100+n, unit.Some(uuid)
 		k.DataWaitShare, k.ExposedWaitShare, k.Ended = num(wait), num(wait*0.9), "normally"
 		g.UUID, g.Host, g.Name, g.Source, g.Emulated = uuid, host, "NVIDIA H100 80GB HBM3", "nvml-gpm", false
-		g.SMActiveRatio = est(sm, sm-0.01, sm+0.01, 1612, stat.GradeA, "GPM counters")
+		g.SMActiveRatio, g.ResidentRatio = est(sm, sm-0.01, sm+0.01, 1612, stat.GradeA, "GPM counters"), num(sm+0.03)
 		g.AccountsNS = map[string]int64{"compute": 70e9, "collective": g.AllocatedNS - 76e9, "startup": 6e9}
 		g.CollectiveNS = unit.Some(g.AccountsNS["collective"])
 		r.Ranks, r.GPUs = append(r.Ranks, k), append(r.GPUs, g)
