@@ -105,3 +105,35 @@ func TestAHandfulOfStepsRanksNothing(t *testing.T) {
 		t.Errorf("%d fixes: %s", len(r.Fixes), r.Model.Reason)
 	}
 }
+
+// TestTheReplayRefusesWhatItDoesNotKnow: builds, hand-offs and the step without loading are all as recorded, and yet the run
+// took longer than they explain. The control shows that it is the hidden part alone that is refused.
+func TestTheReplayRefusesWhatItDoesNotKnow(t *testing.T) {
+	tested := simulate.Job{Epochs: 1, Steps: 10_000, Workers: 4, Prefetch: 2, Build: varying(40*ms, 0.1), Handoff: ms / 10, Compute: 12 * ms, Depth: 1,
+		Host: ms / 10, SM: 0.9, Window: 100 * ms, Warm: 100, Plan: plan(4), BlockSteps: 40}
+	for _, c := range []struct {
+		name string
+		hide func(*simulate.Job)
+		says string // "" = it is trusted
+	}{
+		{"control", func(*simulate.Job) {}, ""},
+		{"workers wait for a lock before they build", func(j *simulate.Job) { j.Turn = 18 * ms }, "for a step that took 18.0 ms"},
+		{"the device stalls while workers are busy", func(j *simulate.Job) { j.Contention = 1 }, "for a step that took 24.0 ms"},
+		{"the device stalls, and the loader is as slow", func(j *simulate.Job) { j.Contention, j.Build = 1, varying(96*ms, 0.05) }, "the run waited"},
+	} {
+		job := tested
+		c.hide(&job)
+		m, _ := job.Play()
+		r, err := Run([]recording.Reader{m}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: off by %.3f, %s", c.name, r.Model.ReplayError.Or(math.NaN()), r.Model.Reason)
+		switch {
+		case c.says == "" && !r.Model.Trusted:
+			t.Errorf("%s: refused: %s", c.name, r.Model.Reason)
+		case c.says != "" && (r.Model.Trusted || len(r.Fixes)+len(r.Plan) > 0 || !strings.Contains(r.Model.Reason, c.says)):
+			t.Errorf("%s: trusted %v, %d fixes, %q", c.name, r.Model.Trusted, len(r.Fixes), r.Model.Reason)
+		}
+	}
+}

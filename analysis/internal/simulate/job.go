@@ -22,6 +22,7 @@ type Job struct {
 	Workers    int
 	Prefetch   int // batches per worker
 	Build      func(rank, epoch, batch int) int64
+	Turn       int64           // before a build, for which workers wait in turn: no build shows it
 	Handoff    int64           // between a batch being sent and next() returning
 	Start      int64           // making an iterator (starting workers)
 	Compute    int64           // device time of a step

@@ -12,6 +12,7 @@ type loader struct {
 	begins []int64
 	sent   []int64 // per batch
 	length int
+	turn   int64 // when the next worker may take its turn
 }
 
 func newLoader(j Job, rank, epoch, length int, now int64) *loader {
@@ -31,6 +32,10 @@ func (l *loader) ask(now int64) {
 	}
 	w := l.asked % len(l.free)
 	begin := max(now, l.free[w])
+	if l.job.Turn > 0 {
+		begin = max(begin, l.turn) + l.job.Turn
+		l.turn = begin
+	}
 	l.free[w] = begin + l.job.Build(l.rank, l.epoch, l.asked)
 	l.begins = append(l.begins, begin)
 	l.sent = append(l.sent, l.free[w])
