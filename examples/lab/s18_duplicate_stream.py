@@ -1,8 +1,8 @@
 """S18: every worker reads the whole stream.
 
-A stream of 160 items of 2 ms that says its length when asked and does not look at get_worker_info(): with W = 4 an epoch has 640
-samples, each four times. C = 15 ms; nothing waits. Right: duplicate-data; first fix split the stream. Wrong first:
-anything that makes it faster.
+A stream of 160 items of 2 ms that says its length when asked and does not look at get_worker_info(): with W = 4 an
+epoch has 640 samples, each four times. C = 15 ms; nothing waits. Right: duplicate-data; first fix split the stream.
+Wrong first: anything that makes it faster.
 """
 
 import itertools
