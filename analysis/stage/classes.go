@@ -75,7 +75,7 @@ func parse(text string) (rules []rule, err error) {
 func known(c Class) bool {
 	for _, one := range append(Classes, readOrDecode, caller) {
 		if c == one {
-			return c != Other
+			return true
 		}
 	}
 	return false
@@ -224,13 +224,13 @@ func (c *Classifier) of(name string) classified {
 // one that waits, and the function on the path that says so: "" for [Other].
 func (c *Classifier) Of(path []string) (on, off Class, by string) {
 	for i := len(path) - 1; i >= 0; i-- {
-		if class := c.of(path[i]).first; class != "" && class != caller {
+		if class := c.of(path[i]).first; class != "" && class != caller && class != Other {
 			return class.on(), class.off(), path[i]
 		}
 	}
 	for i := len(path) - 1; i >= 0; i-- {
-		if class := c.of(path[i]).byWord; class != "" {
-			return class.on(), class.off(), path[i]
+		if k := c.of(path[i]); k.byWord != "" && k.first != Other {
+			return k.byWord.on(), k.byWord.off(), path[i]
 		}
 	}
 	return Other, Other, ""

@@ -118,7 +118,7 @@ func Of(t *Tree) (s Split, ok bool) {
 // ownOf is the function nearest to the leaf that is in no file the table calls a caller: the script's own, most likely.
 func (c *Classifier) ownOf(path []string) string {
 	for i := len(path) - 1; i >= 0; i-- {
-		if c.of(path[i]).first != caller {
+		if first := c.of(path[i]).first; first != caller && first != Other {
 			return path[i]
 		}
 	}

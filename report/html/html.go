@@ -22,6 +22,7 @@ var files embed.FS
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"rest": func(list []view.Fix, n int) int { return max(0, len(list)-n) }, "top": top, "marked": marked, "top2": func(f []view.Finding) []view.Finding { return f[:min(2, len(f))] }, "term": term, "id": termID, "lines": lines, "upper": upper,
+	"at": at, "inset": inset, "fit": fit, "rows": rows, "base": base,
 }).ParseFS(files, "page.html"))
 
 // content is what the template sees: the view, and its pictures.

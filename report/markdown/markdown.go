@@ -38,6 +38,7 @@ func Write(w io.Writer, v view.View, o Options) error {
 	}
 	b.WriteByte('\n')
 	fixes(&b, v)
+	stages(&b, v.Stages)
 	gpus(&b, v.GPUs)
 	if o.Picture != "" {
 		fmt.Fprintf(&b, "![%s](%s)\n\n", prose(o.Alt), o.Picture)
@@ -111,27 +112,42 @@ const (
 	maxNotes = 4
 )
 
-func gpus(b *strings.Builder, g view.GPUs) {
-	if n := len(g.Table.Rows); n > 0 {
-		var head, line []string
-		for _, c := range g.Table.Columns {
-			head = append(head, prose(c.Head))
-			if c.Number {
-				line = append(line, "--:")
-			} else {
-				line = append(line, ":--")
-			}
-		}
-		fmt.Fprintf(b, "| %s |\n|%s|\n", strings.Join(head, " | "), strings.Join(line, "|"))
-		for _, row := range g.Table.Rows[:min(maxGPUs, n)] {
-			var cells []string
-			for _, c := range row {
-				cells = append(cells, prose(c.Text))
-			}
-			fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
-		}
-		b.WriteByte('\n')
+// maxStages is how many kinds of work in a batch a ticket lists.
+const maxStages = 3
+
+// stages is where the time of the first loader's batch goes inside.
+func stages(b *strings.Builder, all []view.Stages) {
+	if len(all) > 0 {
+		table(b, all[0].Table, maxStages)
 	}
+}
+
+func table(b *strings.Builder, t view.Table, most int) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	var head, line []string
+	for _, c := range t.Columns {
+		head = append(head, prose(c.Head))
+		if c.Number {
+			line = append(line, "--:")
+		} else {
+			line = append(line, ":--")
+		}
+	}
+	fmt.Fprintf(b, "| %s |\n|%s|\n", strings.Join(head, " | "), strings.Join(line, "|"))
+	for _, row := range t.Rows[:min(most, len(t.Rows))] {
+		var cells []string
+		for _, c := range row {
+			cells = append(cells, prose(c.Text))
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	b.WriteByte('\n')
+}
+
+func gpus(b *strings.Builder, g view.GPUs) {
+	table(b, g.Table, maxGPUs)
 	for _, s := range []string{g.Hours, g.Money} {
 		if s != "" {
 			fmt.Fprintf(b, "%s\n\n", prose(s))

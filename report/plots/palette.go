@@ -48,6 +48,8 @@ var roles = []role{paper, ink, muted, rule, track, waiting, startOf, working, ma
 var partRoles = map[string]role{
 	"exposed_wait": waiting, "data_wait": waiting, "off_cpu": waiting, "epoch_start": startOf, "compute": working, "cpu": working, "copy": copying,
 	"collective": collective, "host": hostWork, "run_queue": copying, "validation": pausing, "checkpoint": held, "startup": resident, "idle_held": idle,
+	"read": waiting, "decode": working, "join": collective, "tokenise": matrix, "transform": resident, "augment": copying, "collate": pausing,
+	"other": held, "blocked": startOf,
 	"not_held": allocated, "unattributed": unclear, "unexplained": unclear,
 }
 

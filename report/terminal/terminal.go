@@ -34,6 +34,7 @@ func Write(w io.Writer, v view.View, o Options) error {
 	p.ladder(v.Ladder)
 	p.gpus(v.GPUs)
 	p.anatomies(v)
+	p.stages(v.Stages)
 	p.fixes(v)
 	p.close(v, o)
 	_, err := io.WriteString(w, strings.ReplaceAll(p.String(), nbsp, " "))

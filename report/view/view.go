@@ -28,6 +28,7 @@ type View struct {
 	Test      Test
 	Step      Anatomy   // the mean step; no parts where no step was seen
 	Batches   []Anatomy // one per data loader: where the time to build a batch goes
+	Stages    []Stages  // the same, by what the code does, where stacks were looked at
 	Fixes     Fixes
 	NoHelp    []NoHelp
 	NoHelpIn  []string   // the first of them in short, those with one reason together
@@ -129,6 +130,7 @@ func New(r *analysis.Result) View {
 		Test:      cachedTest(r),
 		Step:      step(r),
 		Batches:   batches(r),
+		Stages:    stages(r),
 		Fixes:     fixes(r),
 		NoHelp:    noHelp(r),
 		Unpriced:  unpriced(r),
