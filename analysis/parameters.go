@@ -105,8 +105,28 @@ func (r *run) stepTimes(k *rank) loader.StepTimes {
 		inside := float64(k.FetchCPU) / float64(k.FetchClocked) * t.Fetches.Or(1)
 		t.MainCPU = unit.Some(max(0, (float64(st.cpu)/float64(st.clocked)-inside)/1e9))
 	}
+	if part := k.crewPart(); part < 1 { // of several loaders side by side, only the slowest is described
+		t.Fetches = quotient(part*float64(st.fetches), float64(st.steps), noSteady)
+	}
 	r.testTimes(&t)
 	return t
+}
+
+// crewPart is the part of the batches for training that come from the loader the rank waits for most.
+func (k *rank) crewPart() float64 {
+	if len(k.trains.ids) < 2 || k.crew == nil || k.slowest == nil {
+		return 1
+	}
+	all := 0
+	for _, l := range k.Loaders {
+		if k.trains.has(l.ID) {
+			all += l.Fetches
+		}
+	}
+	if all == 0 || k.slowest.Fetches == 0 {
+		return 1
+	}
+	return float64(k.slowest.Fetches) / float64(all)
 }
 
 // testTimes adds what the cached-data test measured, where it may be believed.

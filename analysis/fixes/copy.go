@@ -22,6 +22,10 @@ func pinMemory(j *job, s state) proposal {
 		p.unpriced = "how much of a step is an exposed copy was not measured (diagnose: leg device-cached)"
 		return p
 	}
+	if j.p.Step.Copy.Or(zero).Low <= 0 {
+		p.zero = fmt.Sprintf("the exposed copy (%s of a step) cannot be told from none: steps vary by more than that", phrase.Duration(s.law.Copy))
+		return p
+	}
 	p.needs = "page-locked host memory for the queued batches"
 	p.assumes = []string{"the copy takes half as long from pinned memory (interval: no gain to a quarter of the time)"}
 	if s.law.Copy < Worth*j.step {
@@ -33,7 +37,7 @@ func pinMemory(j *job, s state) proposal {
 
 // overlapCopy copies the next batch while the device computes (F55, F56; scenario S23).
 func overlapCopy(j *job, s state) proposal {
-	if s.law.Copy <= 0 {
+	if s.law.Copy <= 0 || j.p.Step.Copy.Or(zero).Low <= 0 {
 		return proposal{}
 	}
 	return proposal{

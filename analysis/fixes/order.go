@@ -30,13 +30,22 @@ func leader(rest []priced) int {
 		if certain(x) != certain(rest[top]) || !alike(rest[top], x) {
 			continue
 		}
-		cheaper := x.p.effort < rest[best].p.effort
-		same := x.p.effort == rest[best].p.effort
-		if cheaper || same && x.saved.Value > rest[best].saved.Value {
+		if preferred(x, rest[best]) {
 			best = i
 		}
 	}
 	return best
+}
+
+// preferred says which of two fixes that win as much comes first: what was seen before a guess at reading that was not, then what costs less.
+func preferred(x, y priced) bool {
+	switch {
+	case x.p.unseen != y.p.unseen:
+		return y.p.unseen
+	case x.p.effort != y.p.effort:
+		return x.p.effort < y.p.effort
+	}
+	return x.saved.Value > y.saved.Value
 }
 
 // ahead says whether x saves more than y, a certain saving more than any that may be none.

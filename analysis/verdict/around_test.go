@@ -7,6 +7,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/loader/scenario"
+	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
 )
 
@@ -71,6 +72,9 @@ func TestAround(t *testing.T) {
 		}, []string{MemoryGrowth, ComputeBound}},
 		{"workers that grow slowly", scenario.S26(), func(p *loader.Parameters) {
 			p.Around.Growth = loader.Growth{Workers: 2, PerBatch: 2.6e2, Rate: 1.3e4, Left: unit.Some(2e10)}
+		}, []string{ComputeBound}},
+		{"a copy that may be none", scenario.S26(), func(p *loader.Parameters) {
+			p.Step.Copy = unit.Some(stat.Estimate{Value: 0.003, Low: 0, High: 0.006, N: 20, Grade: stat.GradeB})
 		}, []string{ComputeBound}},
 		{"a heavy tail (F38)", scenario.Job{W: 3, K: 2, Sleep: 0.028, Device: 0.020, Floor: 0.001, Solo: true}, func(p *loader.Parameters) {
 			p.Step.Seconds, p.Step.Wait, p.Batch.CV = exact(0.035), exact(0.015), unit.Some(3.0)

@@ -82,6 +82,8 @@ func exposedCopy(s *subject) opinion {
 	switch {
 	case share < Notable:
 		return drop(fmt.Sprintf("the exposed copy takes %s of a step", phrase.Percent(share)))
+	case s.p.Step.Copy.Or(none).Low <= 0:
+		return drop(fmt.Sprintf("the exposed copy takes %s of a step, or none: steps vary by more than that", phrase.Percent(share)))
 	case s.hidesCompute():
 		return drop("the copy hides behind the data wait")
 	}

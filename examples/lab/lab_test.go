@@ -88,7 +88,7 @@ var prefetchIn = regexp.MustCompile(`prefetch_factor=(\d+)`)
 func repair(t *testing.T, s scenario, r run) *float64 {
 	t.Helper()
 	first := r.firstFix()
-	if first == "" || r.truth.pace == 0 {
+	if first == "" || s.unrepaired || r.truth.pace == 0 {
 		return nil
 	}
 	arguments := append([]string{}, s.arguments...)
