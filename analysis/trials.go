@@ -6,6 +6,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/baseline"
 	"github.com/datawait/datawait/analysis/fixes"
+	"github.com/datawait/datawait/analysis/loader"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
@@ -47,11 +48,11 @@ func Trials(r *Result) (trials []recording.Trial) {
 // loaderArguments are those of the loader that training waits for most.
 func (r *Result) loaderArguments() (workers, prefetch int) {
 	wait := -1.0
-	prefetch = fixes.DefaultPrefetch
+	prefetch = loader.DefaultPrefetch
 	for _, l := range r.Loaders {
 		if l.Role == "training" && l.WaitSeconds > wait {
 			wait, workers = l.WaitSeconds, l.WorkersSeen
-			prefetch = fixes.DefaultPrefetch
+			prefetch = loader.DefaultPrefetch
 			if n := 0; json.Unmarshal(l.Arguments["prefetch_factor"], &n) == nil && n > 0 {
 				prefetch = n
 			}

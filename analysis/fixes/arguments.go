@@ -7,9 +7,6 @@ import (
 	"github.com/datawait/datawait/analysis/loader"
 )
 
-// DefaultPrefetch is PyTorch's prefetch_factor where none is given (torch/utils/data/dataloader.py, 1.13 to 2.9).
-const DefaultPrefetch = 2
-
 // arguments are the DataLoader arguments that bear on speed, as a fix leaves them.
 type arguments struct {
 	workers, prefetch  int
@@ -20,7 +17,7 @@ type arguments struct {
 // given returns what the job's loader was made with.
 func given(a loader.Arguments) arguments {
 	return arguments{
-		workers: a.Workers, prefetch: a.Prefetch.Or(DefaultPrefetch),
+		workers: a.Workers, prefetch: a.Prefetch.Or(loader.DefaultPrefetch),
 		persistent: a.Persistent.Or(false), pinned: a.PinMemory.Or(false), watched: a.Watched,
 	}
 }
@@ -28,7 +25,7 @@ func given(a loader.Arguments) arguments {
 // call writes the arguments as one would type them; the dots stand for all others, which stay.
 func (a arguments) call() string {
 	parts := []string{fmt.Sprintf("num_workers=%d", a.workers)}
-	if a.prefetch != DefaultPrefetch && a.workers > 0 {
+	if a.prefetch != loader.DefaultPrefetch && a.workers > 0 {
 		parts = append(parts, fmt.Sprintf("prefetch_factor=%d", a.prefetch))
 	}
 	if a.persistent && a.workers > 0 {

@@ -108,6 +108,6 @@ func (j *job) workerMemory(w int) string {
 	if !ok || bytes <= 0 {
 		return "memory for the dataset object in every worker, /dev/shm for the queued batches"
 	}
-	queued := float64(w*j.p.Args.Prefetch.Or(DefaultPrefetch)) * bytes
+	queued := float64(w*j.p.Args.Prefetch.Or(loader.DefaultPrefetch)) * bytes
 	return fmt.Sprintf("memory for the dataset object in every worker, %.2g MB of /dev/shm for the queued batches", queued/1e6)
 }

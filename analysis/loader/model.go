@@ -62,7 +62,7 @@ func New(p Parameters) Model {
 	p = clean(p)
 	m := Model{Parameters: p, grade: stat.GradeA, film: newFilm(p)}
 	m.Law.Workers, m.Law.OutOfOrder = p.atWork(), !p.Args.InOrder.Or(true)
-	m.Law.Prefetch = max(1, min(p.Args.Prefetch.Or(defaultPrefetch), mostPrefetch))
+	m.Law.Prefetch = max(1, min(p.Args.Prefetch.Or(DefaultPrefetch), mostPrefetch))
 	m.Law.Fetches = positive(p.Step.Fetches, 1)
 	m.fillCompute()
 	m.fillHost()
@@ -75,10 +75,10 @@ func New(p Parameters) Model {
 	return m
 }
 
-// defaultPrefetch is PyTorch's prefetch_factor where none is given (torch/utils/data/dataloader.py, 1.13 to 2.9); mostPrefetch bounds
+// DefaultPrefetch is PyTorch's prefetch_factor where none is given (torch/utils/data/dataloader.py, 1.13 to 2.9); mostPrefetch bounds
 // what a recording may claim.
 const (
-	defaultPrefetch = 2
+	DefaultPrefetch = 2
 	mostPrefetch    = 1 << 10
 )
 
