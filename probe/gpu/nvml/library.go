@@ -5,7 +5,9 @@ package nvml
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/NVIDIA/go-nvml/pkg/dl"
 	bind "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/datawait/datawait/probe/gpu"
@@ -24,6 +26,9 @@ func open() (*library, error) {
 	if why := gpu.BoundAtOnce(); why != "" {
 		return nil, errors.New("opening NVML: " + why)
 	}
+	if err := complete(); err != nil {
+		return nil, fmt.Errorf("opening NVML: %w", err)
+	}
 	switch r := bind.Init(); r {
 	case bind.SUCCESS:
 	case bind.ERROR_LIBRARY_NOT_FOUND:
@@ -34,6 +39,27 @@ func open() (*library, error) {
 		return nil, fmt.Errorf("opening NVML: %s", bind.ErrorString(r))
 	}
 	return &library{missing: map[string]bool{}}, nil
+}
+
+// needed are the functions without which nothing can be read, each with the names that go-nvml v0.13.4 knows it by. A call of one that is
+// not there ends the process. All others are looked up where they are called.
+var needed = [][]string{{"nvmlInit_v2", "nvmlInit"}, {"nvmlShutdown"}, {"nvmlErrorString"}, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"},
+	{"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, {"nvmlDeviceGetUUID"}, {"nvmlDeviceGetName"}}
+
+// complete reports whether the library is here and has these functions.
+func complete() error {
+	library := dl.New("libnvidia-ml.so.1", dl.RTLD_LAZY|dl.RTLD_GLOBAL)
+	if library.Open() != nil {
+		return nil // the binding says so itself
+	}
+	defer library.Close()
+	for _, names := range needed {
+		has := func(name string) bool { return library.Lookup(name) == nil }
+		if !slices.ContainsFunc(names, has) {
+			return fmt.Errorf("its library is of another version than this datawait can use: it has no %s", names[0])
+		}
+	}
+	return nil
 }
 
 func (l *library) close() { bind.Shutdown() }
@@ -47,6 +73,9 @@ func (l *library) has(symbol string) bool {
 	}
 	return !missing
 }
+
+// hasAny looks up a function that has several names, by version.
+func (l *library) hasAny(symbols ...string) bool { return slices.ContainsFunc(symbols, l.has) }
 
 // handle is one GPU or MIG slice.
 type handle struct {

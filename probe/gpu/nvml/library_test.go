@@ -136,6 +136,27 @@ func TestFunctionsOfANewerDriverAreNotCalledOnAnOlderOne(t *testing.T) {
 	})
 }
 
+// Of a library that lacks what any driver has, as one that stands in for it, what it has is read; without what names a GPU nothing is.
+func TestNoFunctionIsCalledThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	var o standin.Outcome
+	standin.PlayWith(t, standin.Without(t, "nvmlEventSetFree", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo", "nvmlDeviceGetComputeRunningProcesses_v3"),
+		standin.A100(0, "sm=0.5 resident=1 no-energy=1")+"process gpu=0 pid=7\n", short(), &o)
+	states := o.States(0)
+	if len(states) < 2 || len(o.Polls[0].Processes) != 0 {
+		t.Fatalf("%+v", o)
+	}
+	for _, s := range states {
+		_, power := s.Values["power"]
+		_, clock := s.Values["clock"]
+		if power || clock || s.Values["memory"] == 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	standin.PlayWith(t, standin.Without(t, "nvmlDeviceGetUUID"), standin.A100(0, "sm=0.5"), short(), &o)
+	says(t, o.OpenError, "of another version", "nvmlDeviceGetUUID")
+}
+
 func TestTheClocksReasonsHadAnotherNameOnce(t *testing.T) {
 	t.Parallel()
 	var o standin.Outcome

@@ -44,7 +44,7 @@ func (l *library) energy(h *handle) energy {
 
 // power is one reading. On an A100 it is of this moment, elsewhere a mean over a second.
 func (l *library) power(h *handle) float32 {
-	if h.parent != nil {
+	if h.parent != nil || !l.has("nvmlDeviceGetPowerUsage") {
 		return unknown
 	}
 	mw, r := h.device.GetPowerUsage()
@@ -73,6 +73,9 @@ func (l *library) clock(h *handle, highest bool) float32 {
 			return unknown
 		}
 		ask = h.whole().GetMaxClockInfo
+	}
+	if !highest && !l.has("nvmlDeviceGetClockInfo") {
+		return unknown
 	}
 	mhz, r := ask(bind.CLOCK_SM)
 	if r != bind.SUCCESS {
@@ -119,6 +122,10 @@ func (l *library) link(h *handle) recording.Link {
 
 // processes lists who has a context. Pids are of the machine's namespace.
 func (l *library) processes(h *handle, ref uint16, before, now uint64) (all []recording.GPUProcess) {
+	const listing = "nvmlDeviceGetComputeRunningProcesses"
+	if !l.hasAny(listing+"_v3", listing+"_v2", listing) {
+		return nil
+	}
 	list, r := h.device.GetComputeRunningProcesses()
 	if r != bind.SUCCESS {
 		return nil

@@ -24,7 +24,7 @@ const mostXids = 1000 // that wait to be taken; a GPU that dies may send a flood
 
 func watchXids(l *library, handles []*handle) *xids {
 	x := &xids{end: make(chan struct{}), ended: make(chan struct{})}
-	if !l.has("nvmlEventSetCreate") || !l.has("nvmlEventSetWait_v2") || !l.has("nvmlDeviceRegisterEvents") {
+	if !l.has("nvmlEventSetCreate") || !l.has("nvmlEventSetFree") || !l.hasAny("nvmlEventSetWait_v2", "nvmlEventSetWait") || !l.has("nvmlDeviceRegisterEvents") {
 		close(x.ended)
 		return x
 	}
