@@ -26,6 +26,7 @@ func (r *run) diagnosis() {
 	out.Model = model.Summary()
 	out.Verdicts, out.Dropped = found.Verdicts, found.Dropped
 	out.Fixes, out.NoHelp, out.Unpriced, out.Plan = ranking.Fixes, ranking.NoHelp, ranking.Unpriced, ranking.Plan
+	out.MoreGPUs = ranking.MoreGPUs
 	r.release()
 	r.measure()
 	if out.Model.Reason == "" {

@@ -45,6 +45,7 @@ type Result struct {
 	NoHelp    []NoHelp              `json:"no_help"`
 	Unpriced  []Unpriced            `json:"unpriced"` // may help; these measurements cannot say how much
 	Plan      []PlanStep            `json:"plan"`
+	MoreGPUs  Scaling               `json:"more_gpus"`
 	Ladder    []Rung                `json:"ladder"`        // of all GPUs together, from allocated down to tensor_active
 	HourCost  Ratio                 `json:"gpu_hour_cost"` // as the reader said; money is in the same currency
 	Model     Model                 `json:"model"`
@@ -272,6 +273,7 @@ type (
 	NoHelp     = fixes.NoHelp     // a common advice that does nothing here, and the term that makes it nothing
 	Unpriced   = fixes.Unpriced   // a change that may help, by how much these measurements cannot say
 	PlanStep   = fixes.PlanStep   // one step of the greedy plan
+	Scaling    = fixes.Scaling    // what more GPUs would make of the job
 	Model      = loader.Summary   // whether predictions can be trusted
 )
 

@@ -79,24 +79,6 @@ func largerBatch(j *job, s state) proposal {
 	return p
 }
 
-// moreGPUs is what the reader was about to buy.
-func moreGPUs(j *job, s state) proposal {
-	p := proposal{title: "more GPUs", effort: hardware}
-	if j.waiting(s) && s.law.Binding() != loader.ByCompute {
-		p.zero = fmt.Sprintf("every further GPU waits as well (%.0f %% of its step)", 100*(1-s.law.Compute/j.stepIn(s)))
-		switch s.law.Binding() {
-		case loader.ByCores:
-			p.zero += ", and on the same host its workers get none of the cores that are full now"
-		case loader.ByShared:
-			p.zero += ", and it queues for the same store"
-		}
-		return p
-	}
-	p.how = "distributed data parallel"
-	p.unpriced = "it divides the time of an epoch at best and saves no GPU hour; how well the job scales was not measured"
-	return p
-}
-
 // hidden says whether a step half as long would not make the job faster by an amount that counts.
 func (j *job) hidden(s state) bool {
 	before := j.cost(s)

@@ -13,6 +13,7 @@ type Ranking struct {
 	NoHelp   []NoHelp
 	Unpriced []Unpriced
 	Plan     []PlanStep
+	MoreGPUs Scaling
 	// Reason says why there is no fix: an untrusted model, or a job in which none saves enough. "" otherwise.
 	Reason string
 }
@@ -31,7 +32,7 @@ func Rank(m loader.Model) Ranking {
 	default:
 		rules = nil
 	}
-	out := Ranking{Fixes: []Fix{}, NoHelp: []NoHelp{}, Unpriced: []Unpriced{}, Plan: []PlanStep{}}
+	out := Ranking{Fixes: []Fix{}, NoHelp: []NoHelp{}, Unpriced: []Unpriced{}, Plan: []PlanStep{}, MoreGPUs: j.scaling()}
 	var worth []priced
 	for _, r := range rules {
 		p := r.propose(j, j.now)
@@ -60,7 +61,10 @@ func Rank(m loader.Model) Ranking {
 		return out
 	}
 	if len(worth) == 0 {
-		out.Reason = "no fix that can be priced saves 3 % of the training time or more"
+		out.Reason = "no data fix helps more than 3 %"
+		if len(out.Unpriced) > 0 {
+			out.Reason = "no fix that can be priced saves 3 % of the training time or more"
+		}
 		return out
 	}
 	out.Plan = j.plan(rules, worth[0])

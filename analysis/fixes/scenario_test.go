@@ -88,7 +88,7 @@ func TestWords(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{noHelp(uber, NVMeCache), "the CPU time of building batches alone keeps all 8 usable cores full: 120 ms of every step"},
 		{noHelp(uber, MixedPrecision), "compute hides behind the data wait: batches arrive every 120 ms, and 84 % of the step waits for them"},
-		{noHelp(uber, MoreGPUs), "every further GPU waits as well (84 % of its step), and on the same host its workers get none of the cores that are full now"},
+		{noHelp(uber, MoreGPUs), "every further GPU waits as well (84 % of its step), and on the same host its workers get none of the cores that are full now: on the input pipeline as it is, twice the GPUs train at most 1.00 times as fast"},
 		{noHelp(link, MoreWorkers), "what all workers read from serves one build at a time, 32.0 ms per step, however many ask"},
 		{noHelp(link, PrefetchFactor), "batches are built too slowly, not too unevenly: a longer queue fills no faster"},
 		{noHelp(many, MoreWorkers), "3 workers keep up; 16 only lengthen every epoch start, by 325 ms"},
@@ -179,5 +179,35 @@ func TestAssumptions(t *testing.T) {
 	}
 	if a := strings.Join(r.Fixes[1].Assumes, " "); !strings.Contains(a, "no file, request or byte was seen") {
 		t.Errorf("cache: %q", a)
+	}
+}
+
+// TestTwiceTheGPUs on the pipeline that a job has: nothing where the loader is the limit, and otherwise what it has to spare. By
+// arithmetic, C and a hand-off of 1.1 ms being halved: S26 has builds of 8 ms by two workers, so 41.1 ÷ 20.55; S02 with three workers
+// builds a batch every 40/3 ms, so 16.1 ÷ 13.33.
+func TestTwiceTheGPUs(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		job   scenario.Job
+		ratio float64
+		by    loader.Bottleneck
+	}{
+		{"too few workers", scenario.S02(1), 1, loader.ByWorkers},
+		{"one link", scenario.S03(4), 1, loader.ByShared},
+		{"full cores", scenario.Uber(), 1, loader.ByCores},
+		{"just enough workers", scenario.S02(3), 16.1 / (40.0 / 3), loader.ByWorkers},
+		{"a loader with time to spare", scenario.S26(), 2, loader.ByCompute},
+	} {
+		got := Rank(loader.New(c.job.Parameters())).MoreGPUs
+		e := got.Throughput.Or(zero)
+		if math.Abs(e.Value-c.ratio) > 0.005*c.ratio || got.Bottleneck != string(c.by) || !(e.Low <= e.Value && e.Value <= e.High && e.High <= 2) {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	if got := Rank(loader.New(scenario.S01().Parameters())).MoreGPUs.Throughput; got.IsKnown() {
+		t.Errorf("without workers there is no pipeline that stays as it is: %+v", got)
+	}
+	if got := Rank(loader.New(loader.Parameters{})).MoreGPUs.Throughput; got.IsKnown() {
+		t.Errorf("nothing is known: %+v", got)
 	}
 }
