@@ -24,7 +24,7 @@ func moreWorkers(j *job, s state) proposal {
 		p.zero = "the time to build a batch was not seen, so nothing says that workers are short"
 		return p
 	}
-	enough, ok := l.Enough(nearEnough)
+	enough, ok := j.enough(l)
 	if !ok {
 		p.zero = "a batch takes no time to build"
 		return p
@@ -45,6 +45,22 @@ func moreWorkers(j *job, s state) proposal {
 	}
 	p.change = func(s *state) { s.setWorkers(target) }
 	return p
+}
+
+// enough is the number of workers from which one more does not win what is worth having: the law's number, which is right for even
+// builds, and as many more as uneven ones need in the replay.
+func (j *job) enough(l loader.Law) (int, bool) {
+	w, ok := l.Enough(nearEnough)
+	with := func(w int) float64 {
+		l.Workers = w
+		return j.model.Replay(l)
+	}
+	for most := l.WorkerLimit(); ok && w < most; w++ {
+		if step := with(w); !(step-with(w+1) >= nearEnough*step) {
+			break
+		}
+	}
+	return w, ok
 }
 
 // unseen is why nothing is said of the workers of a watched loader that nobody described.
@@ -69,10 +85,7 @@ func (j *job) enoughWorkers(s state, enough int) string {
 
 // fewerWorkers removes workers that only cost an epoch start (F04, F05, scenario S02 at W = 16).
 func fewerWorkers(j *job, s state) proposal {
-	enough, ok := s.law.Enough(0)
-	if j.p.Batch.CV.Or(0) > 0.2 {
-		enough++
-	}
+	enough, ok := j.enough(s.law)
 	if !ok || !j.model.Known.Build || s.law.Workers < 2*enough {
 		return proposal{}
 	}

@@ -15,7 +15,8 @@ const (
 //
 // With n builds in progress, an exclusive resource that takes x per batch and is never idle delivers one batch every x, so by
 // Little's law a build takes n·x. Off-CPU time that grows with company therefore says both that x binds and that x = L/n;
-// the time alone bounds it. Off-CPU time that does not grow is latency. Without builds alone the question stays open: the
+// the time alone bounds it. Where such a resource is the limit, all W workers queue for it: n is W then, and not what the measured step
+// makes of it, or the check would find what was put in. Off-CPU time that does not grow is latency. Without builds alone the question stays open: the
 // law assumes latency and the interval reaches to the other answer.
 func (m *Model) fillShared() {
 	if !m.Known.Build || m.Law.Off <= 0 {
@@ -70,7 +71,7 @@ func (m *Model) sharedUnknown() {
 	m.unmeasured(0, 0, most, func(l *Law, v float64) { l.Shared = v })
 }
 
-// inProgress is the mean number of builds under way at a time (Little's law), at most W.
+// inProgress is the number of builds under way at a time: W where next to all workers always have one, else their mean (Little's law).
 func (m *Model) inProgress() float64 {
 	w := float64(m.Law.Workers)
 	wall, ok := m.Parameters.Batch.Wall.Get()
@@ -78,8 +79,14 @@ func (m *Model) inProgress() float64 {
 	if !ok || !okT || t.Value <= 0 {
 		return w
 	}
-	return math.Min(w, m.Law.Fetches*wall.Value/t.Value)
+	if n := m.Law.Fetches * wall.Value / t.Value; n < nearlyAll*w {
+		return n
+	}
+	return w
 }
+
+// nearlyAll is the part of the workers that must have a build under way for all of them to.
+const nearlyAll = 0.8
 
 // relative is (a − b)/a, 0 where a is 0.
 func relative(a, b float64) float64 {
