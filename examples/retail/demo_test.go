@@ -76,6 +76,26 @@ func readReport(t *testing.T, path string) report {
 	return r
 }
 
+// compared is what each row of a comparison came to.
+func compared(t *testing.T, path string) map[string]string {
+	t.Helper()
+	var c struct {
+		Rows []struct{ ID, Outcome string }
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := map[string]string{}
+	for _, r := range c.Rows {
+		outcome[r.ID] = r.Outcome
+	}
+	return outcome
+}
+
 // The demo must tell the case's story, within bounds that hold on a busy machine too.
 func TestDemoTellsTheStory(t *testing.T) {
 	if testing.Short() {
@@ -123,6 +143,8 @@ func tell(t *testing.T, kind string, flags ...string) (wrong []string, busy floa
 	check(after.Step.DataWaitShare.Value <= 0.15, "after, at most 15 % of a step waits", after.Step.DataWaitShare.Value)
 	faster := after.Job.StepsPerSecond.Value / before.Job.StepsPerSecond.Value
 	check(faster >= 2, "the repaired job is at least twice as fast", faster)
+	outcome := compared(t, filepath.Join(out, "compare.json"))
+	check(outcome["step_seconds"] == "better" && outcome["data_wait_share"] == "better", "side by side, the step and its wait became better", outcome)
 	cached := before.Baseline.cached()
 	check(cached >= 0.80, "with cached data SM activity is at least 80 %", cached)
 	check(before.Baseline != nil && before.Baseline.Conclusion == "input-pipeline", "the input pipeline is found to be the cause", before.Baseline)
