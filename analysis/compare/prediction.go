@@ -150,7 +150,7 @@ func otherTarget(a side, f analysis.Fix) string {
 	if argument != "num_workers" && argument != "prefetch_factor" {
 		return ""
 	}
-	want, ok := targetIn(f.How, argument)
+	want, ok := target(f, argument)
 	got, known := a.number(argument)
 	if !ok || !known {
 		return "for which " + argument + " it was predicted is not known"
@@ -159,6 +159,18 @@ func otherTarget(a side, f analysis.Fix) string {
 		return fmt.Sprintf("it was predicted for %s=%d, and %d was used", argument, want, got)
 	}
 	return ""
+}
+
+// target is the number that a fix sets an argument to. Reports of early versions tell it only in the advice.
+func target(f analysis.Fix, argument string) (int, bool) {
+	n := f.Arguments.Workers
+	if argument == "prefetch_factor" {
+		n = f.Arguments.Prefetch
+	}
+	if v, ok := n.Get(); ok {
+		return v, true
+	}
+	return targetIn(f.How, argument)
 }
 
 // targetIn reads an argument off the call that a fix says to write: DataLoader(..., num_workers=6). A prefetch_factor that is left out

@@ -3,6 +3,7 @@ package compare
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/analysis/fixes"
@@ -203,6 +204,37 @@ func TestFixesOfThePlanAreCheckedTogether(t *testing.T) {
 	p := got.Predictions[len(got.Predictions)-1]
 	if len(got.Predictions) != 3 || len(p.Fixes) != 2 || p.Counted || p.Within.IsKnown() || p.Error.Or(0) < 0.0999 || p.Error.Or(0) > 0.1001 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// A step of 100 ms less the 68 % that were saved when 6 workers were tried is 32 ms: within 30 ± 4, outside 30 ± 1.
+func TestWhatARunTriedChecksItsPredictions(t *testing.T) {
+	tried := func(half float64, change func(*analysis.Fix)) *analysis.Result {
+		return job(func(r *analysis.Result) {
+			predicts(r, fixes.MoreWorkers, about(0.03, half), sixWorkers)
+			r.Fixes[0].Arguments.Workers, r.Fixes[0].Measured = some(6), about(0.68, 0.02)
+			if change != nil {
+				change(&r.Fixes[0])
+			}
+		}).Result
+	}
+	for half, within := range map[float64]bool{0.004: true, 0.001: false} {
+		e := Entries(tried(half, nil), "1", time.Unix(1e9, 0))
+		if len(e) != 1 || e[0].Within() != within || e[0].Measured < 0.0319 || e[0].Measured > 0.0321 || e[0].Fix != fixes.MoreWorkers {
+			t.Errorf("%v: %+v", half, e)
+		}
+	}
+	if a, b := Entries(tried(0.004, nil), "1", time.Now()), Entries(tried(0.004, nil), "2", time.Now()); a[0].Key != b[0].Key {
+		t.Error("the same trial counts twice")
+	}
+	for name, r := range map[string]*analysis.Result{
+		"not tried":                        tried(0.004, func(f *analysis.Fix) { f.Measured = unit.None[stat.Estimate]("not tried") }),
+		"samples kept in memory":           tried(0.004, func(f *analysis.Fix) { f.Arguments = fixes.LoaderArguments{} }),
+		"a prediction without an interval": tried(0, nil),
+	} {
+		if e := Entries(r, "1", time.Now()); len(e) > 0 {
+			t.Errorf("%s: %+v", name, e)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datawait/datawait/analysis"
+	"github.com/datawait/datawait/analysis/compare"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/cmd/datawait/internal/tty"
@@ -68,13 +69,14 @@ func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*
 		result *analysis.Result
 		names  []string
 		err    error
+		track  error // of keeping the track record
 	}
 	done := make(chan made, 1)
 	go func() {
 		var m made
 		m.result, _, m.err = reports.Analyse(out, analysis.Options{Version: s.options.Version, HourCost: s.options.HourCost})
 		if m.err == nil {
-			m.result.TrackRecord = s.options.TrackRecord.Quote(m.result.Emulated)
+			m.track = s.keepTrack(m.result)
 			m.names, m.err = reports.Write(m.result, out, s.options.Formats)
 		}
 		done <- m
@@ -89,6 +91,9 @@ func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*
 			if m.err != nil {
 				s.warn("making the report: %v", m.err)
 				s.hint(fmt.Sprintf("`datawait report -o FOLDER %s` makes it elsewhere", where(out)))
+			}
+			if m.track != nil {
+				s.line.Say("%v", m.track)
 			}
 			if m.result != nil {
 				s.screen(m.result, m.names, out)
@@ -111,6 +116,14 @@ func (s *session) reportWithin(out string, e ended, signals <-chan os.Signal) (*
 			s.job.Forward(sig.(syscall.Signal))
 		}
 	}
+}
+
+// keepTrack keeps what the run's own trials say of its predictions, and has the report quote how all came out. The report is made
+// whatever becomes of that.
+func (s *session) keepTrack(r *analysis.Result) error {
+	err := s.options.TrackRecord.Keep(compare.Entries(r, s.options.Version, time.Now().UTC()))
+	r.TrackRecord = s.options.TrackRecord.Quote(r.Emulated)
+	return err
 }
 
 // screen shows the terminal's form, if it was asked for.
