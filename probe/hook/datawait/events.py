@@ -20,8 +20,8 @@ from collections import deque
 from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from . import layout
-from .layout import UNKNOWN64
-from .ring import Ring
+from .layout import EXPOSED, UNKNOWN64
+from .ring import NUMBERED, Ring
 from .stacklevel import transparent
 from .stream import IN_DEVICE, complain, core
 
@@ -72,7 +72,7 @@ class DeviceClock:
     def __init__(self, device: int, flags: int) -> None:
         self.device = device
         self.flags = flags
-        self.pending: Deque[Tuple[int, int, Any, Any, Any]] = deque()
+        self.pending: Deque[List[Any]] = deque()  # [number of the FETCH, None = not written yet; loader; three events]
         self.last: Any = None  # second event of the previous fetch
 
     def record(self) -> Any:
@@ -101,27 +101,33 @@ class DeviceClock:
         """The fetch begun with before() delivered nothing."""
         self.last = None
 
-    def after(self, before: Any, fetch: int, loader: int, ring: Ring) -> None:
+    def after(self, before: Any, fetch: Tuple[Any, ...], ring: Ring) -> Tuple[Any, ...]:
+        """Returns the record of the fetch as it is to be put off: so that its number is told, if it has an exposure."""
         event = self.record()
         if event is None:
             self.last = None
-            return
-        self.pending.append((fetch & 0xFFFFFFFF, loader, self.last, before, event))
+            return fetch
+        pair = [None, fetch[2], self.last, before, event]
+        self.pending.append(pair)
         self.last = event
         if len(self.pending) > LAG:
             self.read(ring)
+        return NUMBERED, pair, fetch
 
     def read(self, ring: Ring, young: int = LAG, most: int = 2) -> None:
-        """Writes EXPOSED for what is old enough and has happened; at most two, so that no fetch pays for many."""
+        """Puts off EXPOSED for what is old enough and has happened; at most two, so that no fetch pays for many."""
         for _ in range(most):
             if len(self.pending) <= young or not self.happened(self.pending[0][4]):
                 break
-            fetch, loader, last, before, event = self.pending.popleft()
+            if self.pending[0][0] is None:
+                ring.flush()
+            fetch, loader, last, before, event = self.pending[0]
+            if fetch is None:  # in a signal handler that came while records are written
+                break
+            self.pending.popleft()
             idle = self.between(before, event)
             span = UNKNOWN64 if last is None else self.between(last, before)
-            ring.write(
-                layout.pack_exposed, layout.EXPOSED, self.flags, self.device, core.clock(), idle, span, fetch, loader
-            )
+            ring.pending.append((EXPOSED, self.flags, self.device, core.clock(), idle, span, fetch, loader))
             if last is not None:
                 self.release(last)
             self.release(before)
@@ -132,6 +138,7 @@ class DeviceClock:
     def read_all(self, ring: Ring) -> None:
         """After a synchronisation everything has happened: the last fetches before it need not stay unread."""
         self.read(ring, young=0, most=MOST_PENDING)
+        ring.flush()
 
 
 class EmulatedClock(DeviceClock):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 from . import layout, stacks
 from .foreign import own
@@ -215,10 +215,11 @@ def _deliver(
     index = track.index
     number = track.number
     pending = ring.pending
-    pending.append((
+    record = (
         FETCH, flags, number, enter, leave, track.batch if index is None else index(it), track.epoch, step,
         core.thread, spent, waiting, core.block,
-    ))  # fmt: skip
+    )  # fmt: skip
+    pending.append(record if mark is None else _device_after(mark, record, ring))
     if after is not None:
         core.meter.write(ring, number, after, batch, False)
     track.batch += 1
@@ -227,10 +228,8 @@ def _deliver(
         core.step = step + 1
     took = enter - began - leave
     light = took + core.clock() if core.timing and cpu < 0 else 0
-    if leave >= ring.flush_at or mark is not None or len(pending) > 63:
-        last = ring.flush(leave)
-        if mark is not None:
-            _device_after(mark, last if after is None else last - 2, number, ring)
+    if leave >= ring.flush_at or len(pending) > 63:
+        ring.flush(leave)
         if leave >= core.look_at:
             core.look_at = leave + LOOK_EVERY
             core.timing = True
@@ -408,14 +407,13 @@ def _device_before() -> Any:
         return None
 
 
-def _device_after(mark: Any, number: int, loader: int, ring: Ring) -> None:
+def _device_after(mark: Any, record: Tuple[Any, ...], ring: Ring) -> Tuple[Any, ...]:
+    """The record of a fetch around which there is a device clock, as it is to wait for being written."""
     try:
-        if number > 0:
-            core.device.after(mark, number, loader, ring)
-        else:  # a signal handler's fetch, not written yet
-            core.device.broken()
+        return core.device.after(mark, record, ring)
     except Exception as error:
         _no_device(error)
+        return record
 
 
 def _no_device(error: BaseException) -> None:

@@ -5,7 +5,7 @@ CPU is the thread's CPU clock. Field 1 of schedstat is not used for it: it moves
 Counters are deltas between ``begin`` and ``end``; one that cannot be read stays unknown.
 
 Reading them costs several microseconds, so callers measure batches at least a millisecond apart (``due``; ten where
-batches are trivial), and ``/proc/self/io``, the dearest, is read for batches ten milliseconds apart. Both pick by
+batches are trivial), and what an IO holds, the dearest, is read for batches ten milliseconds apart. Both pick by
 time, not by batch, so the sample is fair as long as slow batches do not follow a rhythm.
 """
 
@@ -31,6 +31,7 @@ BETWEEN_IO = 10 * MILLISECOND
 
 getrusage = resource.getrusage
 SELF = resource.RUSAGE_SELF
+process_clock = time.process_time_ns
 pread = os.pread
 
 REQUESTS_ARE_SEEN = sys.version_info >= (3, 10)  # http.client raised no audit events before
@@ -44,8 +45,8 @@ class Meter:
     """Reads the counters of the thread that made it; use it on that thread only."""
 
     __slots__ = (
-        "cpu_clock", "schedstat", "io", "io_due", "due", "collate", "sizer", "open", "cpu", "queue", "usage", "reads",
-        "files", "requests", "own", "thread", "opened",
+        "cpu_clock", "schedstat", "io", "io_due", "due", "collate", "sizer", "open", "cpu", "process", "queue", "usage",
+        "reads", "files", "requests", "own", "thread", "opened",
     )  # fmt: skip
 
     def __init__(self, cpu_clock: Callable[[], int] = time.thread_time_ns) -> None:
@@ -60,6 +61,8 @@ class Meter:
         self.sizer = Sizer()
         self.open = False  # between begin() and end()
         self.own = 0  # bytes this meter itself read between its two looks at the I/O counters
+        self.reads: Optional[Tuple[int, int, int]] = None
+        self.usage: Optional[resource.struct_rusage] = None  # at begin(), where an IO is due
 
     def close(self) -> None:
         """A script that closed every file may have one of its own under the same number."""
@@ -78,42 +81,51 @@ class Meter:
         if now >= self.io_due:
             self.io_due = now + BETWEEN_IO
             self.reads = self.io_counters()
+            self.usage = getrusage(SELF)
         else:
-            self.reads = None
+            self.reads = self.usage = None
         if audited is not None:
             self.files, self.requests = audited
-        self.usage = getrusage(SELF)
         self.queue = self.run_queue()
+        self.process = process_clock()
         self.cpu = self.cpu_clock()  # last: nearest to the work
 
     def end(self) -> Tuple[Any, ...]:
         """What it cost since begin(). A signal handler that fetches may begin anew before this is written."""
         cpu = self.cpu_clock() - self.cpu
+        process = process_clock() - self.process
         queue = self.run_queue()
-        usage, before = getrusage(SELF), self.usage
-        reads = None if self.reads is None else self.io_counters()
+        io = None if self.usage is None else self._io(self.usage)
         self.open = False
         files = requests = UNKNOWN32
         if audited is not None:
             files = audited[0] - self.files
             if REQUESTS_ARE_SEEN:
                 requests = audited[1] - self.requests
-        process = round((usage[0] - before[0] + usage[1] - before[1]) * 1e9)  # user and system time
         waited = UNKNOWN64 if queue is None or self.queue is None else queue - self.queue
+        return (cpu, process, waited), self.collate, (files, requests), io
+
+    def _io(self, before: Any) -> Tuple[int, ...]:
+        """What an IO holds of the time since begin()."""
+        usage = getrusage(SELF)
+        reads = None if self.reads is None else self.io_counters()
         rchar = read_bytes = calls = UNKNOWN64
         if reads is not None and self.reads is not None:
             rchar, read_bytes = reads[0] - self.reads[0], reads[1] - self.reads[1]
             calls = reads[2] - self.reads[2] - (1 if self.schedstat is None else 3)  # our own preads in between
-        switches = usage[14] - before[14], usage[15] - before[15]
-        return (cpu, process, waited), self.collate, (files, requests), (rchar, read_bytes, calls, *switches)
+        return rchar, read_bytes, calls, usage[14] - before[14], usage[15] - before[15]  # and context switches
 
-    def write(self, ring: Ring, ref: int, cost: Tuple[Any, ...], batch: Any, collates: bool) -> None:
-        """Puts COST and IO of what end() measured with what the ring has pending."""
-        times, collate, counts, reads = cost
+    def write(self, ring: Ring, ref: int, cost: Tuple[Any, ...], batch: Any, collates: bool) -> int:
+        """Puts COST, and IO if that was due, of what end() measured with what the ring has pending; returns how many
+        records that are."""
+        times, collate, counts, io = cost
         size, tensors = self.sizer.size(batch)
         pending = ring.pending
         pending.append((COST, 0, ref, *times, collate if collates else UNKNOWN64, size, *counts, tensors))
-        pending.append((IO, 0, ref, *reads))
+        if io is None:
+            return 1
+        pending.append((IO, 0, ref, *io))
+        return 2
 
     def run_queue(self) -> Optional[int]:
         """Nanoseconds this thread was runnable but not running; None where the kernel keeps no account."""

@@ -22,7 +22,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from . import descriptors, layout, place
 from .foreign import own
-from .layout import BATCH, COST, FETCH, IO, NO_GRAD, OFF_THREAD, READ, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
+from .layout import BATCH, COST, EXPOSED, FETCH, IO, NO_GRAD, OFF_THREAD, READ, STEP, UNCOUNTED, UNKNOWN32, UNKNOWN64
 from .totals import UNDELIVERED, Totals, totals_slot
 
 MINUTE = 60_000_000_000
@@ -34,6 +34,7 @@ MOST_WAITING = 65536  # records a signal handler may leave that came while other
 MOST_NAMES = 1000  # programs that one process may be in turn
 
 PLAIN = 0  # a pending FETCH without flags: (PLAIN, epoch, enter, leave, batch, step, waiting)
+NUMBERED = -2  # pending and its number wanted: (NUMBERED, what takes it as [0], the record)
 PACKED = -1  # pending although no kind of _PACK: (PACKED, packer, kind, flags, ref, *payload)
 
 _PACK = {
@@ -43,6 +44,7 @@ _PACK = {
     COST: layout.pack_cost,
     IO: layout.pack_io,
     READ: layout.pack_read,
+    EXPOSED: layout.pack_exposed,
     PACKED: lambda seq, _, pack, *record: pack(seq, *record),
 }
 
@@ -208,6 +210,10 @@ class Ring:
                             pack_plain(seq, epoch.head, enter, leave, batch, epoch.number, step, tail, waiting, seq)
                         )
                         continue
+                    wanted = None
+                    if kind == NUMBERED:
+                        _, wanted, record = record
+                        kind = record[0]
                     if kind == FETCH:
                         if run is not None:
                             self._ran(run, fetches, begin, wait, end)
@@ -226,6 +232,8 @@ class Ring:
                     elif kind == STEP:
                         steps = record[5]
                     seq = number & 0xFFFFFFFF
+                    if wanted is not None:
+                        wanted[0] = seq
                     packed.append(_PACK[kind](seq, *record, seq))
                 if run is not None:
                     self._ran(run, fetches, begin, wait, end)

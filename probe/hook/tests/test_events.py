@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from datawait import emulated, events, layout, stream
+from datawait import emulated, events, fetch, layout, stream
 
 MS = 1_000_000
 
@@ -48,6 +48,25 @@ def test_events_are_read_eight_fetches_later(hook, gpu):
     assert hook.read().all("EXPOSED") == []
     observed()
     assert len(hook.read().all("EXPOSED")) == 1
+
+
+def test_an_exposure_is_of_its_fetch_whatever_is_written_between(hook, gpu, monkeypatch):
+    """A validation loop becomes a MARK before the next training fetch, and is written with it, a while later."""
+    grad = [True]
+    monkeypatch.setattr(fetch, "is_grad_enabled", lambda: grad[0])
+    observed = hook.iterator(lambda _: None)
+    for number in range(60):
+        grad[0] = number % 7 < 4
+        observed()
+        gpu.launch(0.001 * (number + 1))
+        if number % 5 == 0:
+            gpu.synchronize()
+        if number % 3 == 0:
+            hook.core.ring.mark(layout.SAVE, 1, 2)
+    gpu.synchronize()
+    hook.core.device.read_all(hook.core.ring)
+    written = hook.read()
+    assert [e.fetch for e in written.all("EXPOSED")] == [f.number for f in written.all("FETCH")]
 
 
 def test_all_events_are_read_once_the_device_was_synchronised(hook, gpu):
