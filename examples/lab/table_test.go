@@ -75,7 +75,7 @@ var scenarios = []scenario{
 	{name: "S23", script: "s23_blocking_copy.py", budget: "60s", step: 40 * ms,
 		verdict: []string{"copy"}, fix: []string{"overlap-copy", "pin-memory"}, never: []string{"more-workers", "nvme-cache"}},
 	{name: "S25", script: "s25_launch_bound.py", burns: true, step: 24 * ms,
-		verdict: []string{"launch-bound", "main-process"}, fix: []string{"larger-batch", "compile"}, never: aboutData},
+		verdict: []string{"launch-bound", "main-process"}, fix: []string{"larger-batch", "compile", "move-off-main"}, never: aboutData, also: notCertain("move-off-main")},
 	{name: "S26", script: "s26_compute_bound.py", gate: true, step: 40 * ms,
 		verdict: []string{"compute-bound"}, fix: []string{""}},
 	{name: "S26 marginal", script: "s26_compute_bound.py", arguments: []string{"--marginal"}, step: 105 * ms, wait: 5 * ms,
