@@ -15,8 +15,8 @@ const (
 	regularBy   = 0.25      // … to within this part
 )
 
-// stalls finds steps that take far longer outside next() than others do: a checkpoint, a validation loop, a collector of garbage. The
-// cost of epoch starts is no part of them.
+// stalls finds steps that take far longer outside next() than others do: a checkpoint, what a validation loop waits for its data, a
+// collector of garbage. The cost of epoch starts is no part of them.
 type stalls struct {
 	steps int // live ones so far
 	usual int64
@@ -28,6 +28,7 @@ type stalls struct {
 type stall struct {
 	number           int
 	outside          int64 // ns outside next()
+	aside            int64 // ns waiting for loaders that do not train
 	validates, saves bool
 }
 
@@ -36,7 +37,7 @@ func (st *stalls) see(s *step) {
 		return
 	}
 	st.steps++
-	this := stall{st.steps, s.end - s.begin - s.wait - s.made, s.validates, s.saves}
+	this := stall{st.steps, s.end - s.begin - s.wait - s.made, s.aside, s.validates, s.saves}
 	if st.usual == 0 {
 		if st.early = append(st.early, this); len(st.early) == stallFirst {
 			st.settle()
@@ -64,6 +65,9 @@ func (st *stalls) settle() {
 }
 
 func (st *stalls) keep(s stall) {
+	if s.validates && !s.saves { // validating is work; waiting for its data is not
+		s.outside = min(s.outside, st.usual+s.aside)
+	}
 	if s.outside > stallTimes*st.usual && s.outside > st.usual+stallLeast && len(st.all) < stallCap {
 		st.all = append(st.all, s)
 	}

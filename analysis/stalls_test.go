@@ -11,6 +11,9 @@ func train(outside func(n int) (ms int64, validates bool)) (st stalls, live int6
 	for n := range 200 {
 		ms, validates := outside(n + 1)
 		s := step{begin: at, end: at + (ms+5)*1e6, wait: 5e6, live: true, validates: validates, breaks: validates}
+		if validates {
+			s.aside = (ms - 20) * 1e6
+		}
 		st.see(&s)
 		live += s.end - s.begin
 		at = s.end
@@ -31,6 +34,21 @@ func TestAStallEvery25StepsIsFound(t *testing.T) {
 	}
 	// 8 × 0.6 s beyond the usual step, of 8 × 0.6 + 200 × 0.025 s.
 	if math.Abs(f.Seconds-0.6) > 1e-9 || math.Abs(f.Share-4.8/9.8) > 1e-9 || math.Abs(f.PerStep-4.8/200) > 1e-9 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Of a validation loop of 0.6 s that waits for its data for 10 ms, all but that is work.
+func TestAValidationThatComputesIsNoStall(t *testing.T) {
+	var st stalls
+	for n := range 200 {
+		s := step{begin: int64(n) * 1e9, end: int64(n)*1e9 + 20e6, live: true}
+		if n%25 == 24 {
+			s.end, s.validates, s.aside = s.begin+620e6, true, 10e6
+		}
+		st.see(&s)
+	}
+	if f := st.found(10e9); f.N != 0 {
 		t.Errorf("%+v", f)
 	}
 }

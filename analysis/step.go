@@ -16,6 +16,7 @@ type step struct {
 	opens      bool  // an iterator was made, or gave its first or no batch
 	warm       bool  // queues are still filling
 	made       int64 // making iterators
+	aside      int64 // waiting for loaders that do not train
 	validates  bool  // a loader that does not train, or a validation loop, took part
 	saves      bool  // a checkpoint did
 	breaks     bool  // validation, a checkpoint or a loader that does not train took part
@@ -147,6 +148,7 @@ func (w *walker) take(s *step, f *load.Fetch) {
 		return // never live; a walk need not look closer
 	case !k.training(f):
 		s.breaks, s.validates = true, true
+		s.aside += max(0, min(f.Exit, s.end)-max(f.Enter, s.begin))
 		return
 	}
 	wait := min(f.Exit, s.end) - max(f.Enter, s.begin)

@@ -30,9 +30,9 @@ func validationLess(j *job, s state) proposal {
 		return proposal{}
 	}
 	return proposal{
-		title: fmt.Sprintf("validate half as often, or give the validation loader workers: validating takes %s of the time", phrase.Percent(st.Share)), effort: oneArgument,
+		title: fmt.Sprintf("validate half as often, or give the validation loader workers: its data takes %s of the time", phrase.Percent(st.Share)), effort: oneArgument,
 		how:     "validate every second time, on fewer samples, or with num_workers and persistent_workers on the validation loader as on the training one",
-		assumes: []string{fmt.Sprintf("half of the %s that a validation takes goes away (interval: a quarter to nine tenths)", phrase.Duration(st.Seconds))},
+		assumes: []string{fmt.Sprintf("half of the %s that a validation waits for its data goes away (interval: a quarter to nine tenths)", phrase.Duration(st.Seconds))},
 		change:  stallLess(0.5), best: stallLess(0.9), worst: stallLess(0.25),
 	}
 }

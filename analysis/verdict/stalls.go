@@ -32,7 +32,7 @@ func periodicStall(s *subject) opinion {
 func stalledBy(validation, saves, n int) string {
 	switch {
 	case 2*validation >= n:
-		return " beside a loader that does not train (validation)"
+		return " waiting for the data of a loader that does not train (validation)"
 	case 2*saves >= n:
 		return " beside a save (checkpoint)"
 	}
