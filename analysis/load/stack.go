@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -137,7 +139,7 @@ func (r *Rank) joinStacks(s *stackFold) {
 
 // during counts the batches that were built until the stream's sums were written last: its exact times are of those.
 func (s *stackFold) during(t *stage.Tree, batches []Batch, notes *recording.Notes) {
-	if t == nil || len(notes.Lost) > 0 {
+	if t == nil || slices.ContainsFunc(notes.Lost, func(n recording.LostNote) bool { return n.Records+n.Torn > 0 }) {
 		return
 	}
 	for i := range batches {

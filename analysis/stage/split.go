@@ -98,6 +98,7 @@ func Of(t *Tree) (s Split, ok bool) {
 		on, clear = on+p.on, clear+p.on+p.off
 		part := Part{Class: class, Share: wilson((p.on+p.off+p.unclear)/whole, carry),
 			On: wilson(p.on/whole, carry), Off: wilson(p.off/whole, carry)}
+		delete(p.functions, "") // nothing was on the stack but the loop
 		for _, f := range p.functions {
 			part.Functions = append(part.Functions, Function{f.Name, f.Share / whole, f.On / whole})
 		}
