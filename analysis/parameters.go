@@ -32,6 +32,7 @@ func (r *run) parameters(k *rank) loader.Parameters {
 	b, l := k.crew, k.slowest
 	p := loader.Parameters{Step: r.stepTimes(k), Batch: b.batchCosts(), Solo: b.soloCosts(), Host: r.cores(k, b), Device: k.usage, Tape: k.played, GPUs: len(r.ranked)}
 	p.Device.Clock = r.slowestClock(k)
+	p.Inside = b.inside()
 	p.Around = r.around(k)
 	if l != nil {
 		workers, known := k.workers(l.ID)

@@ -102,22 +102,38 @@ const noThreadState = "whether the builders ran or waited could not be read"
 
 // held holds the split of the samples against the counters of the same loader: two witnesses that know nothing of each other.
 func (b *crew) held(l *Loader, s *stage.Split) (stat.Grade, string) {
-	cpu, _ := b.costs[load.CostCPU].value("").Get()
-	wall, known := b.costs[load.CostMeasured].value("").Get()
-	if !known || wall <= 0 || math.IsNaN(s.On) {
+	counted, known := b.counted()
+	if !known || math.IsNaN(s.On) {
 		l.Sampling.Agree = unit.None[bool]("there are no counters to hold them against")
 		return stat.GradeB, looks
 	}
-	queue, _ := b.costs[load.CostRunQueue].value("").Get()
-	counted := min(1, (cpu+queue)/wall)
-	l.Sampling.CountersOnCPU = unit.Some(counted)
-	chance := 2 * math.Sqrt(0.25/float64(s.Samples))
-	agree := math.Abs(counted-s.On) <= mostAtOdds+chance
-	l.Sampling.Agree = unit.Some(agree)
-	if !agree {
+	l.Sampling.CountersOnCPU, l.Sampling.Agree = unit.Some(counted), unit.Some(agree(counted, s))
+	if !agree(counted, s) {
 		return stat.GradeC, odd
 	}
 	return stat.GradeB, looks
+}
+
+// counted is the on-CPU share of a batch by the kernel's counters.
+func (b *crew) counted() (share float64, ok bool) {
+	cpu, _ := b.costs[load.CostCPU].value("").Get()
+	wall, known := b.costs[load.CostMeasured].value("").Get()
+	queue, _ := b.costs[load.CostRunQueue].value("").Get()
+	return min(1, (cpu+queue)/wall), known && wall > 0
+}
+
+func agree(counted float64, s *stage.Split) bool {
+	chance := 2 * math.Sqrt(0.25/float64(s.Samples))
+	return math.Abs(counted-s.On) <= mostAtOdds+chance
+}
+
+// inside is the split for those who build on it: nil where there is none, or the counters contradict it.
+func (b *crew) inside() *stage.Split {
+	s, ok := stage.Of(&b.stacks)
+	if counted, known := b.counted(); !ok || math.IsNaN(s.On) || known && !agree(counted, &s) {
+		return nil
+	}
+	return &s
 }
 
 // transforms are the exact times, largest first.

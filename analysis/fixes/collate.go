@@ -6,6 +6,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/stage"
 )
 
 // vectorizeCollate makes collate cheaper: 40 ms of Python per batch against 4 ms with arrays (scenario S10; F40, F42).
@@ -21,7 +22,7 @@ func vectorizeCollate(j *job, s state) proposal {
 	}
 	return proposal{
 		title: "vectorise collate", effort: fewLines,
-		how:     "in collate_fn stack whole arrays (torch.stack, np.stack into one buffer, pad_sequence) instead of looping in Python; tokenise before training",
+		how:     "in collate_fn stack whole arrays (torch.stack, np.stack into one buffer, pad_sequence) instead of looping in Python; tokenise before training" + j.named(stage.Collate),
 		assumes: []string{fmt.Sprintf("collate takes %s of CPU per batch and can be 5 times as fast (interval: 2 to 10)", phrase.Duration(s.collate))},
 		change:  by(5), best: by(10), worst: by(2),
 	}

@@ -1,6 +1,10 @@
 package fixes
 
-import "math"
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/stage"
+)
 
 // copyRate is what a worker copies finished tensors at, bytes of CPU time per second: one core, memory to memory.
 const copyRate = 2e9
@@ -32,6 +36,11 @@ func preprocessOnce(j *job, s state) proposal {
 		}
 	}
 	p.change, p.best, p.worst = store(0.75), store(1), store(0.5)
+	if s, ok := j.inside(stage.Decode, stage.Join, stage.Tokenise, stage.Transform); ok {
+		p.how += s.here()
+		p.assumes[0] = s.assumption("decoding and what else is the same every epoch take")
+		p.change, p.best, p.worst = store(s.part.Value), store(s.part.High), store(s.part.Low)
+	}
 	return p
 }
 
@@ -59,13 +68,22 @@ func cheaperDecode(j *job, s state) proposal {
 	faster := func(by float64) func(*state) {
 		return func(s *state) { s.relieve(s.gather() * (1 - 1/by)) }
 	}
-	return proposal{
+	p := proposal{
 		title: "cheaper decoding", effort: fewLines,
 		how:     "decode with libjpeg-turbo (simplejpeg, torchvision.io) at the size that is needed, resample audio with torchaudio, index arrays instead of data frames",
 		needs:   "the decoder in the image; pixel values may differ slightly",
 		assumes: []string{"CPU time before collate is decoding, and another decoder is 1.5 times as fast (interval: 1.05 to 1.8)"},
 		change:  faster(1.5), best: faster(1.8), worst: faster(1.05),
 	}
+	if seen, ok := j.inside(stage.Decode); ok {
+		part := func(of, by float64) func(*state) {
+			return func(s *state) { s.relieve(of * s.gather() * (1 - 1/by)) }
+		}
+		p.how += seen.here()
+		p.assumes = []string{seen.assumption("decoding takes"), "another decoder is 1.5 times as fast (interval: 1.05 to 1.8)"}
+		p.change, p.best, p.worst = part(seen.part.Value, 1.5), part(seen.part.High, 1.8), part(seen.part.Low, 1.05)
+	}
+	return p
 }
 
 // augmentOnGPU moves transforms to the device. In the one public case with all numbers (F36) the step without loading grew from
@@ -80,11 +98,17 @@ func augmentOnGPU(j *job, s state) proposal {
 			s.shorten(-0.12 * s.law.Compute)
 		}
 	}
-	return proposal{
+	p := proposal{
 		title: "augment on the GPU, a batch at a time", effort: rewrite,
 		how:     "move random augmentation from the dataset to the training step (kornia, torchvision.transforms.v2 on CUDA tensors, DALI)",
 		needs:   "GPU memory for a batch before and after; other random numbers than before",
 		assumes: []string{"half of the CPU time before collate is augmentation (interval: a fifth to four fifths), and the step's own work grows by 12 %"}, // F36,
 		change:  move(0.5), best: move(0.8), worst: move(0.2),
 	}
+	if seen, ok := j.inside(stage.Augment); ok {
+		p.how += seen.here()
+		p.assumes = []string{seen.assumption("random augmentation takes"), "the step's own work grows by 12 %"} // F36
+		p.change, p.best, p.worst = move(seen.part.Value), move(seen.part.High), move(seen.part.Low)
+	}
+	return p
 }

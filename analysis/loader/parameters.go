@@ -2,6 +2,7 @@ package loader
 
 import (
 	"github.com/datawait/datawait/analysis/loader/replay"
+	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -28,6 +29,9 @@ type Parameters struct {
 	// Tape is single batches of those steps, in the order of delivery, stretches of neighbours one behind the other. Their parts are
 	// in any unit: what counts is how batches differ. Empty where none were kept; CV then says how much builds vary.
 	Tape replay.Tape
+
+	// Inside is where a batch's time goes by kind of work; nil where nobody looked, or the counters contradict it.
+	Inside *stage.Split
 
 	GPUs int // GPUs the whole job holds: what a saved share of time is multiplied by; 0 = unknown
 }

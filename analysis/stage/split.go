@@ -116,6 +116,29 @@ func Of(t *Tree) (s Split, ok bool) {
 	return s, true
 }
 
+// BeforeCollate is the part that some kinds of work have in all that the builder computes before it collates, and the functions that
+// make most of each; ok is false where too little of that was seen.
+func (s *Split) BeforeCollate(classes ...Class) (part stat.Interval, functions []string, ok bool) {
+	of, whole := 0.0, 0.0
+	for _, p := range s.Parts {
+		if p.Class != Collate {
+			whole += p.On.Value
+		}
+		if !slices.Contains(classes, p.Class) {
+			continue
+		}
+		of += p.On.Value
+		if len(p.Functions) > 0 && p.On.Value > 0 {
+			functions = append(functions, p.Functions[0].Name)
+		}
+	}
+	seen := int(whole * float64(s.Samples) / 2)
+	if seen < enough {
+		return stat.Interval{}, nil, false
+	}
+	return wilson(of/whole, seen), functions, true
+}
+
 // ownOf is the function nearest to the leaf that is in no file the table calls a caller: the script's own, most likely.
 func (c *Classifier) ownOf(path []string) string {
 	for i := len(path) - 1; i >= 0; i-- {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/stage"
 )
 
 // cpuTransform: builds compute, and their CPU time fills the cores, or would as soon as there are enough workers (F36–F43;
@@ -53,10 +54,37 @@ func (s *subject) transformTitle(share float64) string {
 		return fmt.Sprintf("building a batch takes %s of CPU, most of it in collate (%s): %s of the step is lost to it", work, phrase.Duration(c), of)
 	}
 	if s.l.Binding() == loader.ByCores {
-		return fmt.Sprintf("building a batch takes %s of CPU and keeps %s full: %s of the step is lost to it", work, s.cores(), of)
+		return fmt.Sprintf("building a batch takes %s of CPU%s and keeps %s full: %s of the step is lost to it", work, s.mostly(), s.cores(), of)
 	}
-	return fmt.Sprintf("building a batch takes %s of CPU, %s of a step even with %s full: %s of the step waits for it", work,
+	return fmt.Sprintf("building a batch takes %s of CPU%s, %s of a step even with %s full: %s of the step waits for it", work, s.mostly(),
 		phrase.Duration(s.coresWithEnough()), s.cores(), of)
+}
+
+// mostly names the kind of work and the function that computes most, where looks at stacks found one that stands out: a third of a
+// batch's computing at the least.
+func (s *subject) mostly() string {
+	if s.p.Inside == nil {
+		return ""
+	}
+	var most stage.Function
+	var class stage.Class
+	whole := 0.0
+	for _, p := range s.p.Inside.Parts {
+		whole += p.On.Value
+		for _, f := range p.Functions {
+			if f.On > most.On {
+				most, class = f, p.Class
+			}
+		}
+	}
+	if whole <= 0 || most.On < whole/3 {
+		return ""
+	}
+	kind := string(class) + " in "
+	if class == stage.Other {
+		kind = ""
+	}
+	return fmt.Sprintf(", %s of it %s%s", phrase.Percent(most.On/whole), kind, most.Name)
 }
 
 func (s *subject) cores() string { return phrase.Cores(math.Min(s.l.WorkerCores, s.l.JobCores)) }
