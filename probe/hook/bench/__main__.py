@@ -41,6 +41,7 @@ def worker() -> None:
 
     datawait.install()
     worker.batches()
+    worker.sampling()
 
 
 def loader() -> None:

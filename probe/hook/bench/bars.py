@@ -43,6 +43,8 @@ ROWS: List[Row] = [
     ("a worker, a batch, added", "BenchmarkWorker/batch/observed:added-ns/op", 15_000),
     ("a worker, a batch, when all counters are read (once a millisecond at most)",
      "BenchmarkWorker/batch/looking-at-all-counters:added-ns/op", 15_000),
+    ("a worker, its stack looked at twenty times a second: of a core", "BenchmarkWorker/sampling:core-percent", 0.5),
+    ("one such look", "BenchmarkWorker/sampling:ns/op", None),
     ("a worker, a file opened (audit hook)", "BenchmarkWorker/open/observed:added-ns/op", 2000),
     ("a worker, a deepcopy of 12 containers (audit hook)", "BenchmarkWorker/deepcopy/observed:added-ns/op", None),
     ("part: records", "BenchmarkPart/without-records:price-ns", None),
@@ -53,13 +55,15 @@ ROWS: List[Row] = [
 
 
 def shown(value: float, key: str) -> str:
+    if key.endswith("core-percent"):
+        return "%.2f %%" % value
     return "%.2f×" % value if key.endswith("x-bare") else "%.2f µs" % (value / 1000)
 
 
 def cell(values: List[float], key: str) -> str:
     """The median, its interval, and of how many rounds."""
     middle, low, high = (shown(value, key) for value in interval(values))
-    unit = "×" if key.endswith("x-bare") else " µs"
+    unit = "×" if key.endswith("x-bare") else " %" if key.endswith("core-percent") else " µs"
     return "%s (%s – %s, n = %d)" % (middle, low[: -len(unit)], high, len(values))
 
 

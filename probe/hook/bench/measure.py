@@ -20,6 +20,7 @@ RUNS = 7  # of each loop in a round: one preemption does not count
 
 clock = time.thread_time_ns
 
+WITH_DECIMALS = ("x-bare", "core-percent")
 SHOWN = {"ns": "ns/op", "added_ns": "added-ns/op"}
 
 Loop = Callable[[int], float]  # runs n operations and returns the ns of one
@@ -37,7 +38,7 @@ def report(name: str, n: int, **units: float) -> None:
     words = []
     for unit, value in units.items():
         unit = SHOWN.get(unit, unit.replace("_", "-"))
-        words.append("%.*f %s" % (3 if unit == "x-bare" else 0, value, unit))
+        words.append("%.*f %s" % (3 if unit in WITH_DECIMALS else 0, value, unit))
         results.setdefault("Benchmark%s:%s" % (name, unit), []).append(value)
     print("Benchmark%s %d %s" % (name, n, " ".join(words)), flush=True)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import time
+import zlib
 from typing import Any
 
 import measure
 
-from datawait import meter, stream
+from datawait import meter, stacks, stream
+from datawait.layout import UNKNOWN16
 
 N = 1000
 
@@ -48,6 +51,40 @@ def batches() -> None:
 
     loops = {"bare": plain, "observed": observed, "looking-at-all-counters": counted}
     measure.alternate("Worker/batch", {name: measure.calling(call) for name, call in loops.items()}, N)
+
+
+def sampling() -> None:
+    """What looking at the stack of a busy worker takes, by the CPU clock of the thread that looks."""
+    ring = stream.ring_for("main")
+    if ring is None:
+        raise SystemExit("error: the hook is off")
+    for _ in range(min(measure.ROUNDS, 6)):
+        sampler = stacks.Sampler(ring, lambda: UNKNOWN16)
+        sampler.start()
+        build(2.2)
+        looks, cost = sampler.paced
+        sampler.stop()
+        wall = sampler.told_at - sampler.began
+        measure.report("Worker/sampling", looks, ns=cost / looks, core_percent=100 * cost / wall)
+
+
+def build(seconds: float) -> None:
+    """Twenty functions deep: Python, and compression without the interpreter's lock."""
+    end = time.perf_counter() + seconds
+    blob = os.urandom(20_000)
+
+    def deep(left: int) -> None:
+        if left:
+            deep_too(left - 1)
+            return
+        while time.perf_counter() < end:
+            sum(range(20_000))
+            zlib.compress(blob)
+
+    def deep_too(left: int) -> None:
+        deep(left)
+
+    deep(10)
 
 
 def audit() -> None:

@@ -70,6 +70,7 @@ class Sampler:
         self.due = 0
         self.period = PERIOD  # now: the time that a look stands for
         self.paced = 0, 0  # looks and cost when that was last thought over
+        self.told_at = 0
         self.cost: Callable[[], int] = time.thread_time_ns
         self.began = self.written = core.clock()
 
@@ -139,6 +140,7 @@ class Sampler:
             return
         timings.patch()  # what was imported since
         cost = self.cost()
+        self.told_at = now
         self.pace(cost)
         with self.writes:
             if not self.over:
