@@ -55,7 +55,8 @@ func TestWholeRunsAreComparedWhereBothWereWatched(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	longer := func(r *analysis.Result) { whole(r); r.Job.Steps = 300 }
-	for name, after := range map[string]Input{"a test": repaired(nil), "another number of steps": repaired(longer),
+	tested := func(r *analysis.Result) { r.EndedBy = some("command") }
+	for name, after := range map[string]Input{"a test": repaired(nil), "a test before its end": repaired(tested), "another number of steps": repaired(longer),
 		"a failure": repaired(func(r *analysis.Result) { whole(r); r.ExitCode = some(1) })} {
 		if r := rowOf(t, Run(job(whole), after, Options{}), RowRun); r.Before.IsKnown() || !strings.Contains(r.Why, "--epochs") {
 			t.Errorf("%s: %+v", name, r)
@@ -148,6 +149,22 @@ func TestWhatIsUnknownStaysUnknown(t *testing.T) {
 	slice := func(r *analysis.Result) { r.GPUs[0].Parent = some("GPU-0") }
 	if r := rowOf(t, Run(job(slice), repaired(nil), Options{HourCost: 2}), RowEpochCost); r.Outcome != Unknown {
 		t.Errorf("money of a slice: %+v", r)
+	}
+}
+
+// The price is the reader's, or that of both reports; two prices are none.
+func TestOnePriceHoldsForBothRuns(t *testing.T) {
+	at := func(price float64) func(*analysis.Result) {
+		return func(r *analysis.Result) { r.HourCost = some(price) }
+	}
+	if r := rowOf(t, Run(job(at(3600)), repaired(at(3600)), Options{}), RowEpochCost); !is(r.Before, 17) {
+		t.Errorf("an epoch of 17 s at one a second: %+v", r)
+	}
+	if r := rowOf(t, Run(job(at(1)), repaired(at(2)), Options{}), RowEpochCost); r.Outcome != Unknown || !strings.Contains(r.Why, "different prices") {
+		t.Errorf("%+v", r)
+	}
+	if r := rowOf(t, Run(job(at(1)), repaired(at(2)), Options{HourCost: 3600}), RowEpochCost); !is(r.Before, 17) {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -3,6 +3,7 @@ package view
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/datawait/datawait/analysis"
@@ -119,11 +120,19 @@ var gpuScales = []scale{{"s", 1.0 / 3600}, {"min", 1.0 / 60}, {"h", 1}}
 
 // countStyle writes counts, which are means, so that they need not be whole.
 var countStyle = style{digitsAfter, func(x float64, d int) string {
-	if math.Abs(x) >= 999.5 {
+	return grouped(x, d)
+}, "", 1}
+
+// grouped writes a number with commas between groups of three digits, where it has so many.
+func grouped(x float64, digits int) string {
+	switch size := math.Abs(x); {
+	case size >= 1e15: // beyond what a whole number can be told from its neighbour
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	case size >= 999.5:
 		return count(int64(math.Round(x)))
 	}
-	return decimal(x, d)
-}, "", 1}
+	return decimal(x, digits)
+}
 
 var moneyStyle = style{func(x float64) int { return max(2, digitsAfter(x)) }, decimal, "", 1}
 
@@ -177,10 +186,7 @@ func valueOf(m analysis.Est) float64 {
 // freeStyle writes in one unit, each number with three digits.
 func freeStyle(s scale) style {
 	return style{func(x float64) int { return digitsAfter(x / s.factor) }, func(x float64, d int) string {
-		if v := x / s.factor; math.Abs(v) >= 999.5 {
-			return count(int64(math.Round(v)))
-		}
-		return decimal(x/s.factor, d)
+		return grouped(x/s.factor, d)
 	}, nbsp + s.suffix, s.factor}
 }
 
