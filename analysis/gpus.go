@@ -159,7 +159,7 @@ type ladder struct {
 	covered                 int64
 	held, heldKnown         int64
 	resident, residentKnown float64
-	byEngine                float64
+	byEngine, byDriver      float64
 	tensor, tensorKnown     float64
 	sm                      *stat.Ratio
 	smCount                 int
@@ -200,8 +200,11 @@ func (d *device) climb() ladder {
 			}
 		}
 		sum(w.Resident, &c.resident, &c.residentKnown)
-		if w.ByEngine() {
+		switch {
+		case w.ByEngine():
 			c.byEngine += ns
+		case w.ByDriver():
+			c.byDriver += ns
 		}
 		sum(w.Tensor, &c.tensor, &c.tensorKnown)
 		if w.SM == w.SM {

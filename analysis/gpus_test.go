@@ -486,7 +486,7 @@ func TestAGPUIsARanksThatWasSeenOnItFromOutsideItsContainer(t *testing.T) {
 func TestWithoutCountersTheDriverTellsOfKernels(t *testing.T) {
 	x := newTape(t)
 	x.observe(60_000)
-	agent := x.agent(recording.GPUNote{UUID: "GPU-a", Source: "nvml", Grade: "C", Why: "NVML tells whether a kernel is resident"})
+	agent := x.agent(recording.GPUNote{UUID: "GPU-a", Source: "dcgm", Grade: "C", Why: "NVML tells whether a kernel is resident"})
 	for s := range 60 {
 		v := stateOf(0, float64(s)*1000+1, float64(s+1)*1000)
 		v.Resident, v.Power = 0.75, 200
@@ -494,7 +494,7 @@ func TestWithoutCountersTheDriverTellsOfKernels(t *testing.T) {
 	}
 	x.train(x.on(7, 0, "GPU-a"), 60_000, 100, 10)
 	g := x.run().GPUs[0]
-	if r := rung(t, g.Ladder, rungResident); r.Grade.Or("") != stat.GradeC || !near(r.Ratio.Or(0), 0.75, 1e-6) {
+	if r := rung(t, g.Ladder, rungResident); r.Grade.Or("") != stat.GradeC || !near(r.Ratio.Or(0), 0.75, 1e-6) || r.Source != "the driver's GPU-util" {
 		t.Errorf("resident %+v", r)
 	}
 	unknown(t, "SM activity", rung(t, g.Ladder, rungSM).Ratio, "NVML tells")

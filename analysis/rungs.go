@@ -86,8 +86,11 @@ const EngineSource = "graphics engine"
 
 // residency names who told for how long kernels were there.
 func (d *device) residency() string {
-	if c := &d.ladder; c.byEngine > c.residentKnown/2 {
+	switch c := &d.ladder; {
+	case c.byEngine > c.residentKnown/2:
 		return d.counters() + ", " + EngineSource
+	case c.byDriver > c.residentKnown/2:
+		return "the driver's GPU-util"
 	}
 	return d.counters()
 }

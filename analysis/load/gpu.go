@@ -171,6 +171,9 @@ func (t *taker) pipes(v recording.GPUPipes) {
 // ByEngine reports that Resident is the graphics engine's counter, not GPU-util.
 func (w *Window) ByEngine() bool { return w.engine }
 
+// ByDriver reports that Resident is GPU-util as the driver tells it.
+func (w *Window) ByDriver() bool { return w.driver }
+
 // util makes a window of what the driver tells, where nothing counts.
 func (t *taker) util(v recording.GPUState) {
 	begin, end, ok := span(v.Begin, v.End)
@@ -178,7 +181,7 @@ func (t *taker) util(v recording.GPUState) {
 		return
 	}
 	t.Windows = append(t.Windows, Window{Begin: begin, End: end, Resident: v.Resident, SM: nan, Tensor: nan, DRAM: nan, Copy: nan,
-		FP32: nan, PCIeIn: nan,
+		FP32: nan, PCIeIn: nan, driver: true,
 		Power: within(v.Power, mostWatts), Clock: within(v.SMClock, mostHertz), Memory: within(v.MemoryUsed, mostBytes)})
 }
 
@@ -199,7 +202,7 @@ func (g *GPU) borrow() {
 				continue
 			}
 			if begin <= middle && (!nothing || v >= busyAllTime) {
-				w.Resident, w.engine = v, false
+				w.Resident, w.engine, w.driver = v, false, v == v
 			}
 			break
 		}

@@ -102,6 +102,7 @@ type Window struct {
 
 	impossible bool // for itself
 	engine     bool // Resident is the graphics engine's counter, of the same source as SM
+	driver     bool // Resident is what the driver tells, not the source of SM
 }
 
 // Rank is one training process.
