@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/loader/replay"
 	"github.com/datawait/datawait/analysis/loader/scenario"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
@@ -234,10 +236,32 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// BenchmarkRank ranks from a tape of recorded batches, 500 draws for every interval: of builds that share full cores, the slowest to
+// replay, and of builds that have a core each. The metric is CPU time: the machine may be shared.
 func BenchmarkRank(b *testing.B) {
-	m := loader.New(scenario.Uber().Parameters())
-	b.ReportAllocs()
-	for b.Loop() {
-		Rank(m)
+	r := rand.New(rand.NewPCG(1, 2))
+	tape := make(replay.Tape, 1024)
+	for i := range tape {
+		tape[i] = replay.Batch{Wait: 0.5 + r.Float32(), CPU: 0.5 + r.Float32(), Outside: 0.9 + 0.2*r.Float32()}
 	}
+	for name, j := range map[string]scenario.Job{"FullCores": scenario.Uber(), "CoreForEach": scenario.S02(1)} {
+		p := j.Parameters()
+		p.Tape = tape
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			before := cpuSeconds()
+			fixes := 0
+			for b.Loop() {
+				fixes = len(Rank(loader.New(p)).Fixes)
+			}
+			b.ReportMetric((cpuSeconds()-before)/float64(b.N), "cpu-s/op")
+			b.ReportMetric(float64(fixes), "fixes")
+		})
+	}
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
