@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/loader"
@@ -39,8 +41,43 @@ func (r *run) parameters(k *rank) loader.Parameters {
 		p.Args = b.arguments(workers)
 		p.Args.Unseen = !known
 		p.Epoch = k.start
+		p.Peers = r.peers(k)
 	}
 	return p
+}
+
+// inStep is how much the steps of ranks may differ that wait for one another.
+const inStep = 0.02
+
+// peers are the loaders of ranks that make their steps together with this one, those that wait longest first.
+func (r *run) peers(k *rank) (peers []loader.Peer) {
+	own, ok := k.crew.build.Value()
+	if !ok || !(own > 0) {
+		return nil
+	}
+	step := k.steady.perStep(k.steady.time)
+	others := slices.Clone(r.ranked)
+	slices.SortStableFunc(others, func(a, b *rank) int {
+		return cmp.Compare(waits(b), waits(a))
+	})
+	for _, o := range others {
+		if o == k || o.steady.steps == 0 || o.slowest == nil || len(o.played) == 0 {
+			continue
+		}
+		build, ok := o.crew.build.Value()
+		if ok && math.Abs(o.steady.perStep(o.steady.time)-step) <= inStep*step {
+			peers = append(peers, loader.Peer{Tape: o.played, Build: build / own})
+		}
+	}
+	return peers
+}
+
+// waits is the wait of a step of a rank, 0 without steps.
+func waits(k *rank) float64 {
+	if k.steady.steps == 0 {
+		return 0
+	}
+	return k.steady.perStep(k.steady.wait)
 }
 
 // model finds what the loader's model needs to know of the rank, should it set the pace.

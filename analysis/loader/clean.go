@@ -1,6 +1,10 @@
 package loader
 
-import "math"
+import (
+	"math"
+
+	"github.com/datawait/datawait/analysis/loader/replay"
+)
 
 // largest is the greatest number taken for a measurement: 1e15 bytes, seconds or cores are no reading of anything.
 const largest = 1e15
@@ -33,15 +37,29 @@ func clean(p Parameters) Parameters {
 	p.Host.Affinity = h.affinity()
 	p.Args.Workers = max(0, min(p.Args.Workers, maxWorkers))
 	p.Host.Ranks = max(p.Host.Ranks, 1)
-	for _, b := range p.Tape {
+	if !sound(p.Tape) {
+		p.Tape = nil
+	}
+	var peers []Peer
+	for _, o := range p.Peers {
+		if sound(o.Tape) && o.Build > 0 && o.Build < 1e6 {
+			peers = append(peers, o)
+		}
+	}
+	p.Peers = peers
+	return p
+}
+
+// sound reports batches whose parts are times.
+func sound(t replay.Tape) bool {
+	for _, b := range t {
 		for _, v := range [...]float32{b.Wait, b.CPU, b.Outside} {
 			if !(v >= 0 && v <= largest) {
-				p.Tape = nil
-				return p
+				return false
 			}
 		}
 	}
-	return p
+	return true
 }
 
 // affinity is what the workers' affinity leaves them. Where only the least of all limits was recorded, and it lies below those on

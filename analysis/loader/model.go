@@ -65,6 +65,7 @@ func New(p Parameters) Model {
 	m.Law.Prefetch = max(1, min(p.Args.Prefetch.Or(DefaultPrefetch), mostPrefetch))
 	m.Law.Fetches = positive(p.Step.Fetches, 1)
 	m.fillCompute()
+	m.film.couple(p, m.Known.Cached)
 	m.fillHost()
 	m.fillCores()
 	m.fillBuild()

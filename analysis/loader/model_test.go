@@ -2,10 +2,12 @@ package loader_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/datawait/datawait/analysis/loader"
+	"github.com/datawait/datawait/analysis/loader/replay"
 	"github.com/datawait/datawait/analysis/loader/scenario"
 	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/unit"
@@ -252,6 +254,38 @@ func TestZero(t *testing.T) {
 	m := loader.New(loader.Parameters{})
 	if m.Trusted || m.Reason == "" || m.Summary().Binding != "" {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestRanksThatWaitForOneAnother: builds of each rank vary by 100 %, so a step that ends when the last of four is done takes a good part
+// longer than any of them alone. The replay of one rank is refused; of those that wait for one another it is right.
+func TestRanksThatWaitForOneAnother(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	exponential := func() (t replay.Tape) {
+		for range 500 {
+			x := float32(r.ExpFloat64())
+			t = append(t, replay.Batch{Wait: x, CPU: x, Outside: 1})
+		}
+		return t.Level()
+	}
+	lanes := []replay.Lane{{Tape: exponential(), Build: 1}, {Tape: exponential(), Build: 1}, {Tape: exponential(), Build: 1}, {Tape: exponential(), Build: 1}}
+	p := scenario.S02(2).Parameters()
+	out := new(replay.Player).PlayTogether(replay.Setup{Workers: 2, Prefetch: 2, Wait: 0.04, Take: 0.0011, Outside: 0.015}, lanes, 1, 500)
+	p.Tape, p.Step.Seconds, p.Step.Wait = lanes[0].Tape, est(out.Seconds), est(out.Wait)
+	if m := loader.New(p); m.Trusted {
+		t.Errorf("one rank alone explains a step of %.1f ms: off by %v", out.Seconds*1e3, m.Error)
+	}
+	for _, l := range lanes[1:] {
+		p.Peers = append(p.Peers, loader.Peer{Tape: l.Tape, Build: l.Build})
+	}
+	m := loader.New(p)
+	m.Draws = 50
+	if !m.Trusted {
+		t.Errorf("four ranks do not: %s", m.Reason)
+	}
+	e := m.Predict(func(l loader.Law) loader.Law { l.Workers = 8; return l })
+	if !(e.Low <= e.Value && e.Value <= e.High) || e.Value > 0.8*out.Seconds {
+		t.Errorf("eight workers on each: %+v", e)
 	}
 }
 

@@ -33,7 +33,16 @@ type Parameters struct {
 	// Inside is where a batch's time goes by kind of work; nil where nobody looked, or the counters contradict it.
 	Inside *stage.Split
 
+	// Peers are other ranks that this one waits for at the end of every step. Those with the longest waits are enough.
+	Peers []Peer
+
 	GPUs int // GPUs the whole job holds: what a saved share of time is multiplied by; 0 = unknown
+}
+
+// Peer is the loader of another rank.
+type Peer struct {
+	Tape  replay.Tape
+	Build float64 // its mean build ÷ that of this rank
 }
 
 // StepTimes is one step as the training thread and the cached-data test saw it, per step unless a field says otherwise.

@@ -13,7 +13,8 @@ type film struct {
 	player replay.Player
 	known  map[Law]replay.Outcome // of the whole tape: the same configuration is asked for again and again
 	draws  map[int][]float64      // of the configuration that ran: seconds of a step, by number of draws
-	spare  replay.Tape
+	lanes  []replay.Lane          // this rank and the peers it waits for; fewer than two if it is replayed alone
+	spare  []replay.Lane
 }
 
 // How many batches a replay covers: of the tape as it is, and of one that is drawn anew.
@@ -21,7 +22,10 @@ const (
 	longest      = 1024 // of a tape; what a longer one would add is less than what C and L may be off
 	drawn        = 256
 	drawnCrowded = 128 // where builds share cores: event by event
-	alike        = 64  // at least, where the batches are all alike and no tape says more
+	together     = 4   // ranks
+	drawnRanks   = 64  // for each of several ranks
+	longRanks    = 256
+	alike        = 64 // at least, where the batches are all alike and no tape says more
 )
 
 // newFilm takes the recorded batches over; without any, it makes batches that vary as much as the recorded ones did.
@@ -29,11 +33,42 @@ func newFilm(p Parameters) *film {
 	f := &film{known: map[Law]replay.Outcome{}, draws: map[int][]float64{}}
 	switch cv := p.Batch.CV.Or(0); {
 	case len(p.Tape) > 0:
-		f.tape = append(replay.Tape{}, p.Tape[:min(len(p.Tape), longest)]...).Level()
+		f.tape = kept(p.Tape)
 	case cv > 0.01:
 		f.tape = uneven(math.Min(cv, 3))
 	}
 	return f
+}
+
+// kept is the batches that are replayed of a tape.
+func kept(t replay.Tape) replay.Tape {
+	return append(replay.Tape{}, t[:min(len(t), longest)]...).Level()
+}
+
+// couple has the replay wait for peers at the end of every step. C must be of steps that nobody waited for: inferred from live steps it
+// holds what this rank waits for others already.
+func (f *film) couple(p Parameters, cached bool) {
+	if !cached || len(f.tape) == 0 || len(p.Peers) == 0 {
+		return
+	}
+	f.lanes = []replay.Lane{{Tape: f.tape, Build: 1}}
+	for _, o := range p.Peers[:min(len(p.Peers), together-1)] {
+		f.lanes = append(f.lanes, replay.Lane{Tape: kept(o.Tape), Build: o.Build})
+	}
+}
+
+// run replays one rank, or several that wait for one another.
+func (f *film) run(l Law, lanes []replay.Lane, batches int) replay.Outcome {
+	var out replay.Outcome
+	if len(lanes) > 1 {
+		out = f.player.PlayTogether(l.setup(), lanes, int(math.Round(l.Fetches)), batches)
+	} else {
+		out = f.player.Play(l.setup(), lanes[0].Tape, batches)
+	}
+	out.Seconds *= l.Fetches
+	out.Wait *= l.Fetches
+	out.Starved *= l.Fetches
+	return out
 }
 
 // uneven is batches whose builds vary by a coefficient of variation, as a lognormal does.
@@ -57,38 +92,45 @@ func (f *film) play(l Law) replay.Outcome {
 	if n == 0 {
 		n = max(alike, 8*l.Workers)
 	}
-	out := perStep(f.player.Play(l.setup(), f.tape, n), l)
+	lanes := f.lanes
+	if len(lanes) > 1 {
+		n = min(n, longRanks)
+	} else {
+		lanes = []replay.Lane{{Tape: f.tape}}
+	}
+	out := f.run(l, lanes, n)
 	if len(f.known) < 1<<12 {
 		f.known[l] = out
 	}
 	return out
 }
 
-// draw draws the batches of the tape anew, for what ran and for what it is changed to. The batches last until the next draw.
-func (f *film) draw(ran Law, r *rand.Rand) (t replay.Tape, batches int) {
+// draw draws the batches of the tapes anew, for what ran and for what it is changed to. They last until the next draw.
+func (f *film) draw(ran Law, r *rand.Rand) (lanes []replay.Lane, batches int) {
 	if len(f.tape) == 0 {
-		return nil, max(alike, 4*ran.Workers)
+		return []replay.Lane{{}}, max(alike, 4*ran.Workers)
 	}
+	from := f.lanes
 	batches = min(drawn, max(len(f.tape), alike))
-	if crowded := ran.setup(); crowded.Crowded() {
+	switch s := ran.setup(); {
+	case len(from) > 1:
+		batches = min(drawnRanks, batches)
+	case s.Crowded():
 		batches = min(drawnCrowded, batches)
 	}
-	if cap(f.spare) < batches {
-		f.spare = make(replay.Tape, drawn)
+	if len(from) == 0 {
+		from = []replay.Lane{{Tape: f.tape, Build: 1}}
 	}
-	return f.tape.Resample(f.spare[:batches], ran.Workers, r), batches
-}
-
-// again replays a tape that was drawn anew.
-func (f *film) again(l Law, t replay.Tape, batches int) float64 {
-	return perStep(f.player.Play(l.setup(), t, batches), l).Seconds
-}
-
-func perStep(out replay.Outcome, l Law) replay.Outcome {
-	out.Seconds *= l.Fetches
-	out.Wait *= l.Fetches
-	out.Starved *= l.Fetches
-	return out
+	if len(f.spare) == 0 {
+		f.spare = make([]replay.Lane, len(from))
+		for i := range f.spare {
+			f.spare[i] = replay.Lane{Tape: make(replay.Tape, drawn), Build: from[i].Build}
+		}
+	}
+	for i := range f.spare {
+		f.spare[i].Tape = from[i].Tape.Resample(f.spare[i].Tape[:batches], ran.Workers, r)
+	}
+	return f.spare, batches
 }
 
 // setup is a configuration as the replay takes it.

@@ -107,12 +107,12 @@ func (m Model) spread(change Change, measured float64) (low, high float64) {
 	for d := range n {
 		source.Seed(uint64(d), 1) // a draw is the same for every change
 		now := m.shake(r)
-		tape, batches := m.film.draw(m.Law, r)
+		lanes, batches := m.film.draw(m.Law, r)
 		if first {
-			before = append(before, m.film.again(now, tape, batches))
+			before = append(before, m.film.run(now, lanes, batches).Seconds)
 		}
 		after := change(now)
-		all[d] = math.Max(after.Compute, measured+m.film.again(after, tape, batches)-before[d])
+		all[d] = math.Max(after.Compute, measured+m.film.run(after, lanes, batches).Seconds-before[d])
 		if math.IsNaN(all[d]) {
 			all[d] = measured
 		}

@@ -33,31 +33,16 @@ type worker struct {
 
 // crowd plays them event by event.
 func (p *Player) crowd(s *Setup, t Tape, settle, batches int) Outcome {
-	k := &p.crew
-	k.reset(s, t)
-	for range s.Workers * s.Prefetch {
-		k.ask(k.asked % s.Workers)
-	}
-	c := p.consumer(s)
-	start, load := 0.0, s.load()
+	l := &p.single
+	l.begin(*s, Lane{Tape: t, Build: 1})
+	start := 0.0
 	for b := range settle + batches {
 		if b == settle {
-			start, k.queued = c.begin(), 0
+			start, l.crew.queued = l.consumer.begin(), 0
 		}
-		k.load = load
-		k.advance(c.now)
-		k.load = 0
-		who, arrives := k.await(b)
-		taken := c.step(arrives, t[b%len(t)].Outside)
-		k.advance(taken)
-		k.deliver(b, who)
+		l.step(b)
 	}
-	out := c.outcome(start, batches)
-	if s.JobCores > 0 { // the training process's own part of the cores is taken in any case
-		out.Seconds = max(out.Seconds, (s.CPU*max(s.Threads, 1)+s.Main)/s.JobCores)
-	}
-	out.Queued = k.queued / float64(batches)
-	return out
+	return l.outcome(start, batches)
 }
 
 func (k *crew) reset(s *Setup, t Tape) {

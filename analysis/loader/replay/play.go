@@ -8,8 +8,9 @@ type Player struct {
 	free    []float64 // of each worker: the end of the last build it was asked for
 	fed     []float64 // of each worker: the arrival of its last batch
 	ends    []float64 // of the device's last batches, by slot
-	crew    crew
 	setup   Setup
+	single  lane    // of builds that share cores
+	lanes   []*lane // of ranks that wait for one another
 }
 
 // Play plays so many batches, once the queue has settled, and returns what one took.
