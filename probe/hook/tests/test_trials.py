@@ -1,4 +1,4 @@
-"""Other arguments and kept samples, tried on real loaders in the middle of a training; truth is what the script does."""
+"""Other arguments and kept samples, tried on real loaders amid a training; truth is what the script does."""
 
 from __future__ import annotations
 
