@@ -130,8 +130,9 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
         *("stacks.Sampler.%s" % name for name in ("catch_up", "fail", "look", "pace", "write_when_due")),
         "stacks.State.read", "stacks.State.runs", "stacks.shorten", "stacks.restore",
         *("transforms.%s" % name for name in (
-            "Timings.__init__", "Timings.took", "Timings.timed", "_Timed.__init__", "_begins", "_each", "_ends", "_fail",
-            "_leaves", "_name", "_nobody", "_now", "_timed_call", "_timed_call.call", "_timed_list", "_timed_list.through",
+            "Timings.__init__", "Timings.took", "Timings.timed", "_Timed.__init__", "_begins", "_each", "_ends",
+            "_fail", "_leaves", "_name", "_nobody", "_now", "_timed_call", "_timed_call.call", "_timed_list",
+            "_timed_list.through",
         )),
         "fetch._built_for",
     },
