@@ -33,6 +33,7 @@ var catalogue = []rule{
 	{id: ValidationLess, propose: validationLess},
 	{id: ArrayDataset, propose: arrayDataset},
 	{id: MoveOffMain, propose: moveOffMain},
+	{id: RemoveSync, propose: removeSync},
 	{id: MixedPrecision, common: true, propose: mixedPrecision},
 	{id: Compile, common: true, propose: compileModel},
 	{id: LargerBatch, common: true, propose: largerBatch},

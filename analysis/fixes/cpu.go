@@ -1,6 +1,7 @@
 package fixes
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/datawait/datawait/analysis/stage"
@@ -27,6 +28,9 @@ func preprocessOnce(j *job, s state) proposal {
 		p.assumes = append(p.assumes, "finished arrays are larger than the raw files, so an exclusive store is busy for longer")
 	}
 	copying := j.p.Batch.Bytes.Or(0) / copyRate
+	if copying > 0.01*s.gather() {
+		p.assumes = append(p.assumes, fmt.Sprintf("a worker copies finished arrays at %.0f GB/s", copyRate/1e9))
+	}
 	store := func(part float64) func(*state) {
 		return func(s *state) {
 			s.relieve(math.Max(0, part*s.gather()-copying))

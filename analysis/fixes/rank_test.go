@@ -97,7 +97,7 @@ func TestProperties(t *testing.T) {
 }
 
 // changesStep are the fixes that may go below C, because they change it.
-var changesStep = []string{OverlapCopy, PinMemory, MoveOffMain, LargerBatch, Compile}
+var changesStep = []string{OverlapCopy, PinMemory, MoveOffMain, LargerBatch, Compile, RemoveSync}
 
 func checkFix(t *testing.T, j scenario.Job, m loader.Model, f Fix, i int) {
 	t.Helper()

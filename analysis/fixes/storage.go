@@ -38,6 +38,9 @@ func nvmeCache(j *job, s state) proposal {
 		p.needs = strings.Replace(p.needs, "room for the dataset", fmt.Sprintf("room for %.3g GB", set/1e9), 1)
 	}
 	left := math.Max(0, j.p.Batch.Read.Or(0)) / localRead
+	if left > 0.01*s.law.Off {
+		p.assumes = append(p.assumes, fmt.Sprintf("a local drive gives a reader %.0f GB/s", localRead/1e9))
+	}
 	remains := 0.25
 	if !j.p.Batch.Reads() {
 		remains = 1 // it may as well be a lock, or another service
