@@ -120,8 +120,8 @@ func TestAReportQuotesTheTrackRecord(t *testing.T) {
 	if s := quoted(); strings.Contains(s, "checked here") {
 		t.Error("it quotes what nobody checked")
 	}
-	r.TrackRecord = &track.TrackRecord{Checked: 7, Within: 6, MedianError: unit.Some(0.041)}
-	if s := quoted(); !strings.Contains(s, "of 7 predictions checked here, 6 fell within their interval; median error 4.1 %") {
+	r.TrackRecord = &track.TrackRecord{Checked: 7, Within: 6, MedianError: unit.Some(0.041), MedianWidth: unit.Some(0.28)}
+	if s := quoted(); !strings.Contains(s, "of 7 predictions checked here, 6 fell within their interval; median error 4.1 %, median width of an interval 28 %") {
 		t.Error(s)
 	}
 	r.TrackRecord = &track.TrackRecord{Checked: 1, Within: 0, MedianError: unit.Some(0.3), Emulated: true}

@@ -119,13 +119,14 @@ type TrackRecord struct {
 	Checked     int                 `json:"checked"`
 	Within      int                 `json:"within"`       // their 95 % interval
 	MedianError unit.Maybe[float64] `json:"median_error"` // of the sizes of the errors, as a share of the prediction
+	MedianWidth unit.Maybe[float64] `json:"median_width"` // of the intervals, as a share of the prediction: a wide one is easily met
 	Emulated    bool                `json:"emulated"`     // of predictions on the emulated device
 }
 
 // Summarise counts the entries of one kind; nil where there is none.
 func Summarise(entries []Entry, emulated bool) *TrackRecord {
-	t := TrackRecord{Emulated: emulated, MedianError: unit.None[float64]("no prediction was checked")}
-	var errors []float64
+	t := TrackRecord{Emulated: emulated}
+	var errors, widths []float64
 	for _, e := range entries {
 		if e.Emulated != emulated {
 			continue
@@ -134,13 +135,17 @@ func Summarise(entries []Entry, emulated bool) *TrackRecord {
 		if e.Within() {
 			t.Within++
 		}
-		errors = append(errors, math.Abs(e.Error()))
+		errors, widths = append(errors, math.Abs(e.Error())), append(widths, (e.High-e.Low)/e.Predicted)
 	}
 	if t.Checked == 0 {
 		return nil
 	}
-	slices.Sort(errors)
-	n := len(errors)
-	t.MedianError = unit.Float((errors[(n-1)/2]+errors[n/2])/2, "the errors are no numbers")
+	t.MedianError, t.MedianWidth = median(errors), median(widths)
 	return &t
+}
+
+func median(v []float64) unit.Maybe[float64] {
+	slices.Sort(v)
+	n := len(v)
+	return unit.Float((v[(n-1)/2]+v[n/2])/2, "it is no number")
 }

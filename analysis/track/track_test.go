@@ -32,7 +32,8 @@ func TestWhatIsQuotedIsArithmetic(t *testing.T) {
 		t.Fatalf("%d entries, %d damaged, %v", len(entries), damaged, err)
 	}
 	r := Summarise(entries, false)
-	if m, _ := r.MedianError.Get(); r.Checked != 3 || r.Within != 2 || math.Abs(m-0.1) > 1e-9 {
+	m, _ := r.MedianError.Get()
+	if w, _ := r.MedianWidth.Get(); r.Checked != 3 || r.Within != 2 || math.Abs(m-0.1) > 1e-9 || math.Abs(w-0.4) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 	if r := Summarise(entries, true); r != nil {

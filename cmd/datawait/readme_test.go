@@ -71,7 +71,7 @@ func newReader(t *testing.T) *reader {
 			t.Fatal(err)
 		}
 	}
-	return &reader{t: t, env: append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "OMP_NUM_THREADS=1")}
+	return &reader{t: t, env: append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "OMP_NUM_THREADS=1", "XDG_STATE_HOME="+t.TempDir())}
 }
 
 // fresh moves to a new folder that holds only train.py.

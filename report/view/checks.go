@@ -66,6 +66,9 @@ func recordSentence(t *track.TrackRecord) string {
 	if q := share(t.MedianError); q.Known {
 		s += "; " + choose(t.Checked, "error ", "median error ") + q.Text
 	}
+	if q := share(t.MedianWidth); q.Known {
+		s += ", " + choose(t.Checked, "width of the interval ", "median width of an interval ") + q.Text
+	}
 	return s
 }
 
