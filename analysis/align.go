@@ -23,6 +23,8 @@ type rank struct {
 	byFetch    bool                 // no optimizer step was seen: a step is one fetch
 	validated  map[loaderEpoch]bool // iterators that served validation
 	primary    uint16               // with byFetch: the loader whose fetches are counted
+	made       int                  // steps
+	served     int                  // of them, before which a loader that trains delivered: the sum over such loaders
 	beside     bool                 // batches for training are read on another thread, see readBeside
 	noGrad     bool                 // it never fetches with autograd on: such fetches are training, not validation
 	live       spans                // when it trained as it always does

@@ -33,6 +33,12 @@ func (k *rank) role() {
 			used = all
 		}
 	}
+	k.made = len(k.Steps)
+	for _, id := range k.trains.ids {
+		if u := used[id]; u != nil {
+			k.served += u.served
+		}
+	}
 	if k.beside = !k.byFetch && k.readBeside(); k.beside {
 		k.trains = loaderSet{}
 	}
@@ -40,24 +46,47 @@ func (k *rank) role() {
 }
 
 // readBeside reports a loader that another thread reads about as often as training makes a step, while those that training reads itself
-// build in processes of their own, so that they are not what it feeds. How long training waits for those batches, at the queue of a
-// prefetching thread, is not seen: the waits that are seen are a part, and a part would pass for the whole.
+// build in processes of their own, so that they are not what it feeds; or as often as training makes steps for which it fetched nothing.
+// How long training waits for those batches, at the queue of a prefetching thread, is not seen: the waits that are seen are a part, and a
+// part would pass for the whole.
 func (k *rank) readBeside() bool {
-	for _, id := range k.trains.ids {
-		if l := k.Loader(id); l == nil || l.Note.Arguments.Workers.Or(0) == 0 {
-			return false
-		}
+	if k.trains.ids == nil {
+		return false
 	}
-	read := map[uint16]int{}
+	read, most := map[uint16]int{}, 0
 	const other = recording.FetchNested | recording.FetchNoGrad
 	for i := range k.Fetches {
 		if f := &k.Fetches[i]; f.Is(recording.FetchOffThread) && !f.Is(other) && f.Delivered() && !f.Test() {
-			if read[f.Loader]++; 2*read[f.Loader] >= len(k.Steps) {
-				return k.trains.ids != nil
-			}
+			read[f.Loader]++
+			most = max(most, read[f.Loader])
 		}
 	}
-	return false
+	fed := slices.ContainsFunc(k.trains.ids, func(id uint16) bool {
+		l := k.Loader(id)
+		return l == nil || l.Note.Arguments.Workers.Or(0) == 0
+	})
+	if most == 0 || !fed && 2*most >= len(k.Steps) {
+		return most > 0
+	}
+	without := k.withoutFetch()
+	return 20*without >= len(k.Steps) && 2*most >= without
+}
+
+// withoutFetch returns before how many steps training fetched nothing: they are made on a batch once more, or on one that came some
+// other way.
+func (k *rank) withoutFetch() int {
+	without, next := 0, 0
+	for _, step := range k.Steps {
+		fetched := false
+		for ; next < len(k.Fetches) && k.Fetches[next].Enter < step.End; next++ {
+			f := &k.Fetches[next]
+			fetched = fetched || k.trains.has(f.Loader) && f.Delivered() && !f.Upstream()
+		}
+		if !fetched {
+			without++
+		}
+	}
+	return without
 }
 
 // train finds the loaders that feed training. May says of a loader within whose iterators no step was made whether the steps

@@ -112,8 +112,12 @@ func TestOneBatchAnEpochTrains(t *testing.T) {
 			x.step(id, now+20+float64(10*k))
 		}
 	}
-	if r := x.run(); r.Loaders[0].Role != "training" {
+	r := x.run()
+	if r.Loaders[0].Role != "training" {
 		t.Errorf("the loader is %s", r.Loaders[0].Role)
+	}
+	if !slices.ContainsFunc(r.Quality.Warnings, func(w string) bool { return strings.Contains(w, "made 120 of 150 steps without a fetch") }) {
+		t.Errorf("it may be fed by another: %+v, warnings %q", r.Loaders, r.Quality.Warnings)
 	}
 }
 
@@ -144,20 +148,24 @@ func TestAnotherLoaderIsNamed(t *testing.T) {
 }
 
 // A loader that another thread reads, beside one that training reads itself: what training waits for it is not seen, and the rest is no
-// answer. Where training's own loader builds in its process, the thread may be what feeds it.
+// answer. Where training's own loader builds in its process, the thread may be what feeds it, unless steps are made without it.
 func TestAWaitBesideAThreadIsNotTheWholeWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		workers int64 // of the loader that training reads
 		flags   uint8 // of the other's fetches
 		every   int   // steps between two of them
+		own     int   // training fetches before so many of ten steps
 		known   bool
 	}{
-		"as often as steps":                   {2, recording.FetchOffThread, 1, false},
-		"every other step":                    {2, recording.FetchOffThread, 2, false},
-		"seldom":                              {2, recording.FetchOffThread, 8, true},
-		"a validation on a thread":            {2, recording.FetchOffThread | recording.FetchNoGrad, 1, true},
-		"inside another loader's fetch":       {2, recording.FetchOffThread | recording.FetchNested, 1, true},
-		"what feeds a loader of this process": {0, recording.FetchOffThread, 1, true},
+		"as often as steps":                   {2, recording.FetchOffThread, 1, 10, false},
+		"every other step":                    {2, recording.FetchOffThread, 2, 10, false},
+		"seldom":                              {2, recording.FetchOffThread, 8, 10, true},
+		"a validation on a thread":            {2, recording.FetchOffThread | recording.FetchNoGrad, 1, 10, true},
+		"inside another loader's fetch":       {2, recording.FetchOffThread | recording.FetchNested, 1, 10, true},
+		"what feeds a loader of this process": {0, recording.FetchOffThread, 1, 10, true},
+		"for the other half of the steps":     {0, recording.FetchOffThread, 1, 5, false},
+		"for one step in ten":                 {0, recording.FetchOffThread, 10, 9, false},
+		"seldom, beside steps made again":     {0, recording.FetchOffThread, 10, 5, true},
 	} {
 		x := newTape(t)
 		id := x.rank(7, 0)
@@ -172,7 +180,9 @@ func TestAWaitBesideAThreadIsNotTheWholeWait(t *testing.T) {
 			if i%c.every == 0 {
 				x.fetch(id, 1, c.flags|first(i), uint32(i), now-30, now)
 			}
-			x.fetch(id, 0, first(i), uint32(i), now, now+2)
+			if i%10 < c.own {
+				x.fetch(id, 0, first(i), uint32(i), now, now+2)
+			}
 			x.step(id, now+20)
 		}
 		r := x.run()
