@@ -117,6 +117,7 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
         "source._moved", "source.Source.last_sent", "source.Source.outstanding", "source.Source.__init__.<lambda>",
     },
     "test_reentry.py": {"ring._is_flushing"},
+    "test_reads.py": {"reads.Reads.asked", "reads.Reads._halve", "reads.Reads._give_up"},
     "test_emulated.py": {"emulated._Log._give_up", "emulated._is_worker"},
     "test_ring.py": {"ring.<lambda>", "ring.Ring._wrap", "ring.Ring.hold", "ring.Ring.hold_back", "ring.Ring.record"},
     "test_watch.py": {

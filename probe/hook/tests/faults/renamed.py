@@ -26,6 +26,7 @@ NAMES: Dict[str, Any] = {
     "_dataset_kind": LOADING, "_index_sampler": LOADING, "_worker_result_queue": LOADING, "_data_queue": LOADING,
     "_task_info": LOADING, "_tasks_outstanding": LOADING, "_rcvd_idx": LOADING, "_send_idx": LOADING,
     "_num_yielded": LOADING, "_in_order": LOADING, "_reset": LOADING, "first_iter": LOADING, "_next_data": LOADING,
+    "_IterableDataset_len_called": LOADING,
     "_worker_loop": LOADING, "index_queue": LOADING, "data_queue": LOADING, "worker_id": LOADING,
     "_BaseDataLoaderIter": LOADING, "_MultiProcessingDataLoaderIter": LOADING,
     "_IterableDatasetStopIteration": LOADING, "_ResumeIteration": LOADING,
