@@ -279,10 +279,20 @@ def audit() -> None:
         if event == "open":
             counts[0] += 1
             if sample.taken is not None:
-                sample.opened(args[0], args[2])
+                try:
+                    sample.opened(args[0], args[2])
+                except Exception as error:  # the script may be so deep that there is no room to go in there
+                    sample.taken, sample.trouble = None, error
+                    if type(error) is not RecursionError:
+                        own(error)
         elif event == "http.client.send" and isinstance(args[1], bytes) and b" HTTP/1." in args[1][:4096]:
             counts[1] += 1  # a request's head; its body is sent apart, and may be anything that can be iterated
             if sample.taken is not None:
-                sample.asked(args[1])
+                try:
+                    sample.asked(args[1])
+                except Exception as error:
+                    sample.taken, sample.trouble = None, error
+                    if type(error) is not RecursionError:
+                        own(error)
 
     sys.addaudithook(hook)

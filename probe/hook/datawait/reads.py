@@ -28,7 +28,7 @@ Reading = Tuple[int, int, int, int]  # flags, time, hash, how often the limit wa
 class Reads:
     """The sample of one process."""
 
-    __slots__ = ("taken", "limit", "halvings", "names", "second", "readings")
+    __slots__ = ("taken", "limit", "halvings", "names", "second", "readings", "trouble")
 
     def __init__(self) -> None:
         self.taken: Optional[List[Reading]] = None  # while the current batch is built; None between batches
@@ -37,9 +37,13 @@ class Reads:
         self.names: Set[int] = set()
         self.second = 0
         self.readings = 0  # taken in this second
+        self.trouble: Optional[Exception] = None  # what kept a name from being looked at
 
     def begin(self) -> None:
         """A batch is about to be built."""
+        if self.trouble is not None:
+            error, self.trouble = self.trouble, None
+            self._give_up(error)
         self.taken = [] if self.limit else None
 
     def opened(self, path: Any, flags: Any) -> None:

@@ -130,6 +130,32 @@ def test_workers_write_what_they_read_for_each_batch(job, torch_python, tmp_path
     assert sorted(times.values()) == [2] * 40 + [80]
 
 
+def test_open_works_where_there_is_no_room_for_the_hook_to_look_at_it():
+    """Each call one frame deeper, to the recursion limit: open() fails no earlier than a call of one frame does."""
+    code = """
+import os
+from datawait import meter
+meter.audit(); meter.reads.begin()
+def deeper(left, act):
+    return act() if left == 0 else deeper(left - 1, act)
+def fits(left, act):
+    try:
+        deeper(left, act)
+        return True
+    except RecursionError:
+        return False
+def frame():
+    return None
+opens = lambda: os.close(os.open('/dev/null', os.O_RDONLY))
+most = max(n for n in range(900, 1000) if fits(n, lambda: frame()))
+assert fits(most, opens), most
+meter.reads.begin()
+print(meter.reads.limit, meter.reads.trouble)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": HOOK}, capture_output=True, text=True)
+    assert done.stdout == "0 None\n", done.stderr
+
+
 def test_open_works_although_the_hook_is_broken():
     code = """
 from datawait import meter, reads

@@ -57,10 +57,14 @@ UNTOLD: Dict[str, Set[str]] = {
     "meter.audit.hook": UNKNOWN, "place.check_file": NOTHING,
     "stream.finish": UNCLOSED, "worker._end": UNCLOSED,  # as of a process that was killed
     "replay.ReplayPool.on_device": VOID, "legs.DeviceBlock._device_room": VOID, "source.Source.to_device": VOID,
+    "source.Source.device": VOID,
     "foreign.own": NOTHING, "foreign.foreign": NOTHING, "foreign._is_handler": NOTHING, "foreign._code": NOTHING,
     "control._held": NOTHING, "control._born": NOTHING,  # one look at whether the agent lives; there are others
     "stream._note_error": NOTHING, "saveguard._doubtful": NOTHING, "sitecustomize._hidden": NOTHING,
-    "stands.Stand.__call__": NOTHING,
+    "stands.Stand.__call__": NOTHING, "legs.DeviceBlock.admit": VOID,
+    "stream.testable": NOTHING, "stream.for_me_alone": NOTHING,  # a permission that cannot be judged is none
+    "reads.Reads.opened": NOTHING,  # told when the next batch begins, if one does
+    "stacks.Sampler.write_when_due": NOTHING,  # in a thread that the end of the process may overtake
     # Whether a thread ran or waited; and what a fork does that has no ring.
     "stacks.State.__init__": UNKNOWN, "stacks.State.read": UNKNOWN, "stacks.State.runs": UNKNOWN,
     "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,
@@ -71,8 +75,11 @@ ABSENT = {"guardchild.begun", "control.ControlPage._mapped"}
 # through, for it will raise what is wrong with them.
 UNTOLD_MODULES = {"replay", "guardpaths", "guardrules", "guardnames", "commands"}
 
+# In a child of a rank, which has no ring, when the hook opens a file of /proc for itself.
+RINGLESS = {"stands.Stand.__call__", "stands._ask"}
+
 # The last that can tell: where it fails nothing can, and training goes on.
-LAST_WORDS = {"datawait._failed", "stream._folder", "stream._beside", "stream._count",
+LAST_WORDS = {"datawait._failed", "stream.refuse", "stream._folder", "stream._beside", "stream._count",
               "stream._note_error", "stream._describe",
               "stream.failed", "place._largest_file", "place.may_write", "sitecustomize._arm",
               "sitecustomize._refused", "sitecustomize._chain"}  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
+IN_TIME = ("functions", "calls", "transforms")  # notes of what was found when time had come
 SEEN_FIELDS = {"FETCH": ("ready", "batch"), "BATCH": ("samples", "worker")}  # which counters are read depends on time
 
 
@@ -16,7 +17,7 @@ def recorded(rings: List[Any]) -> Dict[str, Any]:
         for name, value in ring.declaration.items():
             if value is None:
                 told.setdefault("unknown", set()).add("%s %s" % (producer, name))
-        for name in {note["note"] for note in ring.notes}:
+        for name in {note["note"] for note in ring.notes}.difference(IN_TIME):
             told.setdefault("notes", set()).add("%s %s" % (producer, name))
         told.setdefault("loaders", []).extend(_unnumbered(note) for note in ring.note("loader"))
         told.setdefault("state", []).append("%s %d %d" % (producer, ring.state, ring.hook))

@@ -211,6 +211,8 @@ def threads(folder: str) -> Dict[str, Any]:
         code = 1
         try:
             code = int([i.tolist() for _, i in it] != [[4, 5, 6, 7], [8, 9, 10, 11], [12, 13]])
+        except Exception as error:
+            print(error, file=sys.stderr, flush=True)
         finally:
             os._exit(code)
     train.diary.append(os.waitpid(pid, 0)[1])

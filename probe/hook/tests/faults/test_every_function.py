@@ -49,6 +49,8 @@ def test_training_ends_as_it_would_without_the_hook(campaign):
 
 def silence_is_meant(case):
     function, lost = case["function"], set(case["lost"])
+    if case["role"] and function in exempt.RINGLESS and not lost:
+        return True
     if function in exempt.LAST_WORDS or (function in exempt.ABSENT and case["error"] == "ENOENT"):
         return True
     if function in exempt.UNTOLD:
@@ -68,6 +70,7 @@ def test_an_error_of_the_script_reaches_the_script(campaign):
     raised = [case for case in campaign["cases"] if case["raised"] and case["what"] in exempt.ORIGINALS]
     assert {case["what"] for case in raised} == exempt.ORIGINALS
     swallowed = [case for case in raised if not case["arrived"] and not case["told"]]
+    swallowed = [case for case in swallowed if not (case["role"] and case["function"] in exempt.RINGLESS)]
     assert not swallowed, shown(swallowed)
 
 
