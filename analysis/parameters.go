@@ -358,8 +358,10 @@ func (k *rank) epochStart(l *load.Loader, b *crew) loader.EpochStart {
 	if n, ok := b.note.Length.Get(); ok && !e.Batches.IsKnown() && n >= 0 && n < math.MaxInt32 {
 		e.Batches = unit.Some(int(n))
 	}
-	if n := k.wholeEpochs(l); !e.Batches.IsKnown() && n > 0 {
-		e.Batches = unit.Some(n)
+	if !e.Batches.IsKnown() {
+		if n := k.wholeEpochs(l); n > 0 {
+			e.Batches = unit.Some(n)
+		}
 	}
 	made := map[uint32]int64{}
 	var begins []int64
