@@ -1,5 +1,6 @@
 // Package lab runs the scenarios with known answers under `datawait diagnose` and compares its report with their arithmetic
-// and with the clock each script keeps for itself.
+// and with the clock each script keeps for itself. A new one is a script whose docstring has the arithmetic, and a row in the table of
+// table_test.go; --repair names the fixes that the script can make for real.
 package lab
 
 import (
