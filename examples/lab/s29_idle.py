@@ -28,4 +28,4 @@ if __name__ == "__main__":
         training.run(lab.loader(Hanging(100000), chosen.workers))
     else:
         training.gpu.launch(0.010)
-        time.sleep(600)
+        time.sleep(30)
