@@ -229,8 +229,16 @@ func (b *crew) variation() Ratio {
 	return unit.Float(math.Sqrt(math.Max(0, b.squares/n-mean*mean))/mean, noBuilds)
 }
 
+// tooUneven is the variation of builds from which the few that were built alone say nothing of the others: one slow one in them, or none,
+// and their mean is several times that of all (a tail of 0.4 s in every twentieth build).
+const tooUneven = 0.5
+
 func (b *crew) soloCosts() loader.SoloCosts {
 	const why = "no batch was built alone"
+	if v, ok := b.variation().Get(); ok && v >= tooUneven {
+		const vary = "builds vary too much for the few that were built alone to be compared with the others"
+		return loader.SoloCosts{Wall: unit.None[stat.Estimate](vary), OffCPU: unit.None[stat.Estimate](vary)}
+	}
 	return loader.SoloCosts{Wall: meanOf(b.solo, why), OffCPU: meanOf(b.soloOff, why)}
 }
 
