@@ -157,7 +157,11 @@ func (p *page) checks(v view.Comparison) {
 		if c.Why != "" {
 			s += ", because " + c.Why
 		}
-		p.wrap(p.paint.none, "  ", hang, s+". Applied: "+c.Seen)
+		s += "."
+		if c.Kind != "open" {
+			s += " Applied: " + c.Seen
+		}
+		p.wrap(p.paint.none, "  ", hang, s)
 	}
 	p.wrap(p.paint.none, "  ", "  ", v.NoChecks)
 	for _, s := range v.Unclear {
