@@ -3,7 +3,7 @@
 The loader is called exactly once, and what it returned or raised is returned or raised. The training thread is the
 main thread until an optimizer steps on another one; a ``next()`` inside another, or on any other thread, is recorded
 as upstream time. What other threads fetch before the first step is held back until that says which of them trains.
-Thread CPU is read for fetches at least a millisecond apart (ten where they are trivial), elsewhere
+Thread CPU is read for fetches at least a millisecond apart (fifty where they are trivial), elsewhere
 it is unknown: reading it costs as much as all the rest.
 
 There are two ways through it that leave the same records. In a loop faster than a millisecond most fetches only have
@@ -23,7 +23,7 @@ from typing import Any, Callable, Optional, Tuple
 from . import layout, stacks
 from .foreign import own
 from .layout import END, ERROR, FETCH, FIRST, NESTED, NO_GRAD, OFF_THREAD, UNCOUNTED, UNKNOWN64
-from .meter import Meter
+from .meter import REST, TRIVIAL, Meter
 from .ring import PLAIN, Ring
 from .stacklevel import transparent
 from .stream import IN_DEVICE, IN_FETCH, complain, core, failed, ring_for
@@ -33,7 +33,6 @@ from .track import look_around
 from .transforms import timings
 
 MILLISECOND = 1_000_000
-TRIVIAL = MILLISECOND // 10  # fetches that take less are measured every ten milliseconds
 LOOK_EVERY = 100 * MILLISECOND
 UNSTEPPED = UNCOUNTED | NO_GRAD  # where steps are fetches, these are none
 
@@ -210,7 +209,7 @@ def _deliver(
         else:
             spent = core.cpu_clock() - cpu
         if leave - enter < TRIVIAL:
-            core.measure_at = enter + 10 * MILLISECOND
+            core.measure_at = enter + REST
     core.inside = outer
     index = track.index
     number = track.number

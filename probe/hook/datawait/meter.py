@@ -4,8 +4,9 @@ CPU is the thread's CPU clock. Field 1 of schedstat is not used for it: it moves
 (a 1.5 ms zlib batch read 0.34 ms there). Field 2, the time spent runnable but not running, is exact at a switch.
 Counters are deltas between ``begin`` and ``end``; one that cannot be read stays unknown.
 
-Reading them costs several microseconds, so callers measure batches at least a millisecond apart (``due``; ten where
-batches are trivial), and what an IO holds, the dearest, is read for batches ten milliseconds apart. Both pick by
+Reading them costs several microseconds, between steps of a training ten times as much, so callers measure batches at
+least a millisecond apart (``due``; fifty where batches are trivial), and what an IO holds, the dearest, is read for
+batches ten milliseconds apart. Both pick by
 time, not by batch, so the sample is fair as long as slow batches do not follow a rhythm.
 """
 
@@ -26,7 +27,8 @@ from .reads import Reads
 from .ring import Ring
 
 MILLISECOND = 1_000_000
-TRIVIAL = MILLISECOND // 10
+TRIVIAL = MILLISECOND // 10  # a batch that takes less …
+REST = 50 * MILLISECOND  # … has little to tell: none is measured for so long
 BETWEEN_IO = 10 * MILLISECOND
 
 getrusage = resource.getrusage

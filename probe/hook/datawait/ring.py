@@ -183,10 +183,12 @@ class Ring:
                 target, number, tail = self.map, self.head, self.tail
                 pack_plain = layout.pack_plain
                 packed: List[bytes] = []
+                put = packed.append
                 training: Optional[Tuple[Any, ...]] = None  # the last fetch of the training loop
                 counted: Dict[int, Totals] = {}  # whose sums have changed, by slot
                 steps = -1  # made by the optimizer
                 run: Optional[Epoch] = None  # that of the plain fetches in a row …
+                head, epochs = b"", 0
                 fetches = begin = end = wait = 0  # … and their sums
                 for record in pending:
                     kind = record[0]
@@ -196,7 +198,7 @@ class Ring:
                         if epoch is not run or enter < end:  # before the last left: another thread trains now
                             if run is not None:
                                 self._ran(run, fetches, begin, wait, end)
-                            run, begin = epoch, enter
+                            run, begin, head, epochs = epoch, enter, epoch.head, epoch.number
                             counted[epoch.totals.at] = epoch.totals
                             fetches = wait = 0
                             if self.validation is not None:
@@ -206,9 +208,7 @@ class Ring:
                         fetches += 1
                         wait += leave - enter
                         seq = number & 0xFFFFFFFF
-                        packed.append(
-                            pack_plain(seq, epoch.head, enter, leave, batch, epoch.number, step, tail, waiting, seq)
-                        )
+                        put(pack_plain(seq, head, enter, leave, batch, epochs, step, tail, waiting, seq))
                         continue
                     wanted = None
                     if kind == NUMBERED:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from . import meter, stacks
 from .foreign import own
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
-from .meter import MILLISECOND, TRIVIAL, Meter
+from .meter import REST, TRIVIAL, Meter
 from .reads import Reading, put
 from .ring import Ring
 from .stacklevel import transparent
@@ -195,7 +195,7 @@ class Batches:
         if self.meter.open:
             self.measured = self.meter.end()
             if end - self.begin < TRIVIAL:
-                self.meter.due = end + 10 * MILLISECOND
+                self.meter.due = end + REST
         return True
 
     def sent(self, message: Any, sent: int) -> None:
