@@ -34,12 +34,13 @@ func Steps(v view.Comparison) Figure {
 	}}
 }
 
-// Checks draws each prediction as its interval and what was measured as a mark on the same scale.
+// Checks draws what was predicted and what was measured below each other, to one scale. A prediction that could not be judged is not
+// drawn: beside a measurement that is not its own it would look like a wrong one.
 func Checks(v view.Comparison) Figure {
 	var shown []view.Check
 	longest := 0.0
 	for _, c := range v.Checks {
-		if c.Predicted.Known && c.Measured.Known && c.Predicted.Value > 0 {
+		if c.Kind != "open" && c.Predicted.Known && c.Measured.Known && c.Predicted.Value > 0 {
 			shown = append(shown, c)
 			longest = max(longest, c.Predicted.High, c.Measured.High, c.Before.Value)
 		}
