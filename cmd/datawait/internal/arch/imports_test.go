@@ -118,7 +118,7 @@ func (r rule) check(p listed, byPath map[string]listed) (complaints []string) {
 // misplaced reports whether a package imports a GPU binding that is not its own, cmd included.
 func misplaced(dep, name string) bool {
 	for pattern, only := range nvidia {
-		if covers(pattern, dep) && name != only {
+		if covers(pattern, dep) && !slices.Contains(only, name) {
 			return true
 		}
 	}

@@ -59,8 +59,8 @@ var rules = []rule{
 }
 
 // nvidia are the bindings that only two packages may touch: their libraries crash, hang and leak.
-var nvidia = map[string]string{
-	"github.com/NVIDIA/go-dcgm/...":          "probe/gpu/dcgm",
-	"github.com/NVIDIA/go-nvml/pkg/nvml/...": "probe/gpu/nvml",
-	"github.com/NVIDIA/go-nvml/pkg/dl":       "probe/gpu/dcgm", // looks up what a library has before the binding calls it
+var nvidia = map[string][]string{
+	"github.com/NVIDIA/go-dcgm/...":          {"probe/gpu/dcgm"},
+	"github.com/NVIDIA/go-nvml/pkg/nvml/...": {"probe/gpu/nvml"},
+	"github.com/NVIDIA/go-nvml/pkg/dl":       {"probe/gpu/dcgm", "probe/gpu/nvml"}, // looks up what a library has before a binding calls it
 }
