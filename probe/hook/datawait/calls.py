@@ -24,6 +24,7 @@ NONE = 0  # no function, no call: the table is full, or nothing was below the lo
 OURS = -1  # a frame of the hook: passed over
 LOOP = -2  # the loop that builds: nothing above it is of interest
 
+LOOPS: List[Any] = []  # code of the hook's that runs a worker's loop
 METHODS = ("self", "cls")  # names of a first argument by which a method is known, where Python does not tell (3.10)
 
 
@@ -124,14 +125,7 @@ class Calls:
 
 def _is_loop(code: Any) -> bool:
     """The hook's frame around what builds: a worker's loop, or next() of a process that builds its batches itself."""
-    file = os.path.basename(code.co_filename)
-    return file == "fetch.py" or (file == "worker.py" and code.co_firstlineno == _loop_line())
-
-
-def _loop_line() -> int:
-    from .worker import WorkerLoop
-
-    return WorkerLoop.__call__.__code__.co_firstlineno
+    return code in LOOPS or os.path.basename(code.co_filename) == "fetch.py"
 
 
 def _name(frame: Any, code: Any) -> str:

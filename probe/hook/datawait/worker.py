@@ -14,6 +14,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import meter, stacks
+from .calls import LOOPS
 from .foreign import own
 from .layout import BATCH, RAISED, UNKNOWN16, UNKNOWN32
 from .meter import REST, TRIVIAL, Meter
@@ -95,6 +96,9 @@ class WorkerLoop:
         except Exception as error:
             failed(IN_ITERATOR, "telling a spawned worker", error)
         return NAME  # pickled by reference: the child's own, observed or not
+
+
+LOOPS.append(WorkerLoop.__call__.__code__)
 
 
 def _is_root(entry: str) -> bool:

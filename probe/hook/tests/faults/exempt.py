@@ -134,7 +134,7 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
     # A scenario may be over before a stack was looked at: what a look calls fails there, one function after the other.
     "test_stacks.py": {
         *("calls.Calls.%s" % name for name in ("add", "changed", "path", "_meet", "_number")),
-        *("calls.%s" % name for name in ("_is_loop", "_loop_line", "_name", "_of_a_class")),
+        *("calls.%s" % name for name in ("_is_loop", "_name", "_of_a_class")),
         *("stacks.Sampler.%s" % name for name in ("catch_up", "fail", "look", "pace", "write_when_due")),
         "stacks.State.read", "stacks.State.runs", "stacks.shorten", "stacks.restore",
         *("transforms.%s" % name for name in (
