@@ -24,7 +24,7 @@ type rank struct {
 	validated  map[loaderEpoch]bool // iterators that served validation
 	primary    uint16               // with byFetch: the loader whose fetches are counted
 	made       int                  // steps
-	served     int                  // of them, before which a loader that trains delivered: the sum over such loaders
+	without    int                  // steps before which no loader that trains delivered, nor the cached-data test in its place
 	beside     bool                 // batches for training are read on another thread, see readBeside
 	noGrad     bool                 // it never fetches with autograd on: such fetches are training, not validation
 	live       spans                // when it trained as it always does

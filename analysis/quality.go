@@ -227,9 +227,9 @@ func (r *run) besides() (all []string) {
 	for _, k := range r.ranked {
 		if k.unfed() {
 			all = append(all, fmt.Sprintf("rank %d makes steps and fetches nothing: its batches come from another rank, and its wait for them is not known", k.Number))
-		} else if without := k.made - k.served; !k.byFetch && without > 0 && 4*without >= k.made {
+		} else if !k.byFetch && k.without > 0 && len(k.Gaps) == 0 && 4*k.without >= k.made {
 			all = append(all, fmt.Sprintf("rank %d made %d of %d steps without a fetch before them: unless they were made on the batch before once more, its wait for theirs is not in these numbers; %s",
-				k.Number, without, k.made, verdict.WatchLine(nil)))
+				k.Number, k.without, k.made, verdict.WatchLine(nil)))
 		}
 	}
 	return all

@@ -33,12 +33,7 @@ func (k *rank) role() {
 			used = all
 		}
 	}
-	k.made = len(k.Steps)
-	for _, id := range k.trains.ids {
-		if u := used[id]; u != nil {
-			k.served += u.served
-		}
-	}
+	k.made, k.without = len(k.Steps), k.withoutFetch()
 	if k.beside = !k.byFetch && k.readBeside(); k.beside {
 		k.trains = loaderSet{}
 	}
@@ -68,8 +63,7 @@ func (k *rank) readBeside() bool {
 	if most == 0 || !fed && 2*most >= len(k.Steps) {
 		return most > 0
 	}
-	without := k.withoutFetch()
-	return 20*without >= len(k.Steps) && 2*most >= without
+	return 20*k.without >= len(k.Steps) && 2*most >= k.without
 }
 
 // withoutFetch returns before how many steps training fetched nothing: they are made on a batch once more, or on one that came some

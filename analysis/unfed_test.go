@@ -195,3 +195,22 @@ func TestAWaitBesideAThreadIsNotTheWholeWait(t *testing.T) {
 		}
 	}
 }
+
+// Steps of the cached-data test are fed by it: nothing is said of steps without a fetch.
+func TestBatchesFromMemoryAreFetches(t *testing.T) {
+	x := newTape(t)
+	id := x.rank(7, 0)
+	for i := range 120 {
+		now, flags := float64(40*i), first(i)
+		if i >= 40 {
+			flags |= recording.FetchCached
+		}
+		x.fetch(id, 0, flags, uint32(i), now, now+2)
+		x.step(id, now+20)
+	}
+	for _, w := range x.run().Quality.Warnings {
+		if strings.Contains(w, "without a fetch") {
+			t.Error(w)
+		}
+	}
+}
