@@ -220,9 +220,9 @@ def _whole_batches(memo: Memo, build: Callable[[List[Any]], List[Any]]) -> Calla
 def unobserved() -> Iterator[None]:
     """Loaders made in here are nobody's: they have no track, and their workers no ring, however they are started."""
     off, told = core.off, os.environ.get("DATAWAIT_HOOK")
-    core.off = True
-    os.environ["DATAWAIT_HOOK"] = "off"
     try:
+        core.off = True
+        os.environ["DATAWAIT_HOOK"] = "off"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyTorch's advice on workers, which is for the script's own loaders
             yield

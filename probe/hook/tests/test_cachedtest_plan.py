@@ -32,7 +32,7 @@ def page_of(tmp_path, *args, **kwargs) -> bytes:
 
 def test_parses_what_the_agent_writes(tmp_path):
     plan = control.parse(page_of(tmp_path, 1, [(LIVE, 64, 104), (HOST, 104, 130, 1)], park=200, cap=12345, agent=77))
-    assert plan == control.Plan(1, 77, 12345, 200, ((1, 0, 64, 104, 0), (2, 1, 104, 130, 1)))
+    assert plan == control.Plan(1, 77, 12345, 200, ((1, 0, 64, 104, 0, 0), (2, 1, 104, 130, 1, 0)))
 
 
 def test_reads_the_byte_vector_of_the_specification():
@@ -43,7 +43,7 @@ def test_reads_the_byte_vector_of_the_specification():
         agent=4321,
         cap=2147483648,
         park=18446744073709551615,
-        blocks=(control.PlannedBlock(number=3, leg=1, first=100, end=140, flags=1),),
+        blocks=(control.PlannedBlock(number=3, leg=1, first=100, end=140, flags=1, arguments=8 | 2 << 16 | 1 << 24),),
     )
 
 

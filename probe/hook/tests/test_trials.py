@@ -7,6 +7,8 @@ import ringreader
 from cachedfakes import LIVE
 from test_cachedtest_torch import UNAVAILABLE, blocks_of, errors_of, run, step_ms  # noqa: F401
 
+from datawait.trials import Memo
+
 TRIAL = 5
 MEMOISED = 1 << 24
 
@@ -70,3 +72,24 @@ def test_what_cannot_be_drawn_again_is_not_tried(run):  # noqa: F811
     assert (tried.flags & 1, tried.reason) == (1, UNAVAILABLE) and run.epochs == [100]
     (skipped,) = ring.note("leg-skipped")
     assert skipped["leg"] == "trial" and "stream" in skipped["reason"]
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_kept_sample_is_built_once_in_whichever_way_batches_are_asked_for(at_once):
+    class Samples:
+        built = 0
+
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            self.built += 1
+            return [i]
+
+        def __getitems__(self, indexes):
+            return [self[i] for i in indexes]
+
+    samples = Samples()
+    memo = Memo(samples)
+    batches = [memo.__getitems__([0, 2]) if at_once else [memo[i] for i in (0, 2)] for _ in range(5)]
+    assert batches == [[[0], [2]]] * 5 and samples.built == 2 and len(memo) == 3

@@ -23,7 +23,8 @@ from instrument import ERRORS, Point, faults, points
 from recorded import differing, recorded
 
 EMULATED = ("emulated", "tested")
-TESTED = ("served", "guarded", "mutated", "saves_after_the_test", "parked", "tested")  # under the cached-data test
+# Under the cached-data test.
+TESTED = ("served", "guarded", "mutated", "saves_after_the_test", "parked", "tried", "tested")
 GUARDED = ("guarded", "saves_after_the_test")  # where what the save-guard replaces is looked for beside modules
 MODULES = ("os", "builtins", "shutil", "pathlib", "zipfile", "subprocess", "tempfile", "torch", "torch.serialization",
            "scenarios", "testscenarios")  # fmt: skip

@@ -24,6 +24,7 @@ FRAMES = {
 # slot of the epoch, or makes the file of a ring.
 DONE_LAST = {
     "source.Source.skip_slot", "pulls.Pulls.skip", "block.CachedBlock.give", "block.BusyBlock.give", "ring._create",
+    "trials.TrialBlock.give",
 }  # fmt: skip
 
 # What the hook stands in front of: an error in there belongs to the script and has to reach it.
@@ -44,6 +45,7 @@ STANDARD_LIBRARY = {"importlib.util.module_from_spec", "import importlib.util", 
 UNKNOWN = {"unknown"}
 LENGTHS = {"ITERATOR", "loaders"}
 VOID = {"BLOCK", "EXPOSED", "batches", "fetches", "unknown"}
+TRIED = VOID | {"notes"}  # a block that failed has none of what is tried
 UNCLOSED = {"state", "unknown", "batches", "MARK"}
 NOTHING: Set[str] = set()
 UNTOLD: Dict[str, Set[str]] = {
@@ -62,6 +64,10 @@ UNTOLD: Dict[str, Set[str]] = {
     "control._held": NOTHING, "control._born": NOTHING,  # one look at whether the agent lives; there are others
     "stream._note_error": NOTHING, "saveguard._doubtful": NOTHING, "sitecustomize._hidden": NOTHING,
     "stands.Stand.__call__": NOTHING, "legs.DeviceBlock.admit": VOID,
+    **{"trials.%s" % name: TRIED for name in (
+        "Trial.__init__", "Trial.__next__", "_loader", "_endlessly", "_cut", "_repeated", "_Endless.__init__",
+        "unobserved",
+    )},
     "stream.testable": NOTHING, "stream.for_me_alone": NOTHING,  # a permission that cannot be judged is none
     "reads.Reads.opened": NOTHING,  # told when the next batch begins, if one does
     "stacks.Sampler.write_when_due": NOTHING,  # in a thread that the end of the process may overtake
@@ -91,7 +97,8 @@ ITS_OWN = {"emulated"}
 # reach.
 WITHOUT_STATEMENTS = {
     "block.Block.admit", "block.Block.start", "block.Block.took", "events.DeviceClock.between",
-    "events.DeviceClock.happened", "events.DeviceClock.record", "pulls.Source.last_sent", "pulls.Source.live_next",
+    "events.DeviceClock.happened", "events.DeviceClock.record", "pulls.Source.iterator",
+    "pulls.Source.last_sent", "pulls.Source.live_next",
     "pulls.Source.outstanding", "pulls.Source.ready", "pulls.Source.record", "pulls.Source.skip_slot",
     "pulls.Source.synchronize", "pulls.Source.to_device", "replay.OpaqueBatch.pin", "track.Track.write_iterator",
     "track._none", "fetch._always",
@@ -124,6 +131,7 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
         "source._moved", "source.Source.last_sent", "source.Source.outstanding", "source.Source.__init__.<lambda>",
     },
     "test_reentry.py": {"ring._is_flushing"},
+    "test_trials.py": {"trials._whole_batches", "trials._whole_batches.__getitems__", "trials.Memo.__len__"},
     "test_reads.py": {"reads.Reads.asked", "reads.Reads._halve", "reads.Reads._give_up"},
     "test_emulated.py": {"emulated._Log._give_up", "emulated._is_worker"},
     "test_ring.py": {"ring.<lambda>", "ring.Ring._wrap", "ring.Ring.hold", "ring.Ring.hold_back", "ring.Ring.record"},
@@ -145,5 +153,5 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
         "fetch._built_for",
     },
     "test_torch.py": {"place.own_folder", "loaders._data", "torchhook._index.delivered", "lateimports.LateImports.end"},
-    "test_fetch.py": {"stream.Core.__init__", "stream.Core.depth", "stream._is_child"},
+    "test_fetch.py": {"stream.Core.__init__", "stream._is_child"},
 }  # fmt: skip

@@ -84,6 +84,7 @@ def _readable(ringreader: Any, spool: str) -> List[Any]:
 
 
 LIVE, HOST, BUSY, DEVICE = range(4)
+TRIAL = 5
 
 
 def served(folder: str) -> Dict[str, Any]:
@@ -91,6 +92,16 @@ def served(folder: str) -> Dict[str, Any]:
     _plan(folder, [(LIVE, 2, 14), (HOST, 14, 27), (LIVE, 28, 40)])
     train = Training(folder)
     _test_batches(train, DataLoader(Squares(84), batch_size=2), train.step)
+    return {"diary": train.diary}
+
+
+def tried(folder: str) -> Dict[str, Any]:
+    """Other arguments are tried: no workers, and one that builds each batch once."""
+    kept = 1 | 1 << 16 | 1 << 24
+    _plan(folder, [(LIVE, 2, 14), (TRIAL, 14, 27, 0, 1 << 16), (LIVE, 28, 40), (TRIAL, 40, 54, 0, kept),
+                   (LIVE, 56, 60)])  # fmt: skip
+    train = Training(folder)
+    _test_batches(train, DataLoader(Squares(130), batch_size=2), train.step)
     return {"diary": train.diary}
 
 
@@ -230,6 +241,5 @@ def saves_after_the_test(folder: str) -> Dict[str, Any]:
 
 SCENARIOS: Dict[str, Callable[[str], Dict[str, Any]]] = {
     "served": served, "guarded": guarded, "mutated": mutated, "saves_after_the_test": saves_after_the_test,
-    "parked": parked,
-    "tested": tested,
+    "parked": parked, "tried": tried, "tested": tested,
 }  # fmt: skip
