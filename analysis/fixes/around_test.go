@@ -56,7 +56,7 @@ func TestAround(t *testing.T) {
 		p := c.job.Parameters()
 		c.around(&p)
 		saved := 0.0
-		for _, f := range Rank(loader.New(p)).Fixes {
+		for _, f := range advise(p).Fixes {
 			if f.ID == c.id {
 				saved = f.Predicted.StepSavedShare.Or(zero).Value
 			}

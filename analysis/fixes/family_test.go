@@ -14,7 +14,7 @@ func rank(j scenario.Job, change func(*loader.Parameters)) Ranking {
 	if change != nil {
 		change(&p)
 	}
-	return Rank(loader.New(p))
+	return advise(p)
 }
 
 // TestLimits: four limits, four instructions (F12–F15). A host of 56 cores lends the job one.
@@ -85,7 +85,8 @@ func TestUneven(t *testing.T) {
 		return func(p *loader.Parameters) { p.Batch.CV, p.Step.Seconds = some(cv), exact(0.0175) }
 	}
 	r := rank(j, slow(0.8))
-	if f, ok := find(r, PrefetchFactor); !ok || f.Predicted.StepSeconds.Or(zero).Low < 0.015 || f.How != "DataLoader(..., num_workers=4, prefetch_factor=4)" {
+	if f, ok := find(r, PrefetchFactor); !ok || f.Predicted.StepSeconds.Or(zero).Low < 0.98*0.015 || // C, which is measured to 2 %
+		f.How != "DataLoader(..., num_workers=4, prefetch_factor=4)" {
 		t.Errorf("%v %+v", ids(r), f)
 	}
 	if _, ok := find(r, OutOfOrder); !ok {

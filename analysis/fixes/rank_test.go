@@ -28,15 +28,22 @@ func find(r Ranking, id string) (Fix, bool) {
 	return r.Fixes[i], true
 }
 
+// advise ranks with few draws: that there are intervals is tested, and five hundred draws take long under the race detector.
+func advise(p loader.Parameters) Ranking {
+	m := loader.New(p)
+	m.Draws = 40
+	return Rank(m)
+}
+
 // TestUntrusted: a law that misses the step ranks nothing, and the reason is the answer.
 func TestUntrusted(t *testing.T) {
 	p := scenario.S02(2).Parameters()
 	p.Step.Seconds = exact(0.05)
-	r := Rank(loader.New(p))
+	r := advise(p)
 	if len(r.Fixes)+len(r.NoHelp)+len(r.Unpriced)+len(r.Plan) > 0 || !strings.Contains(r.Reason, "nothing is ranked: the replay gives 20.0 ms for a step that took 50.0 ms") {
 		t.Errorf("%+v", r)
 	}
-	if r := Rank(loader.New(loader.Parameters{})); len(r.Fixes) > 0 || r.Reason == "" {
+	if r := advise(loader.Parameters{}); len(r.Fixes) > 0 || r.Reason == "" {
 		t.Errorf("nothing known: %+v", r)
 	}
 }
@@ -45,7 +52,7 @@ func TestUntrusted(t *testing.T) {
 func TestShortEpochs(t *testing.T) {
 	p := scenario.S14().Parameters()
 	p.Step.Seconds, p.Epoch.Batches, p.Epoch.Wall = loader.Est{}, some(4), some(0.44)
-	r := Rank(loader.New(p))
+	r := advise(p)
 	if len(r.Fixes) == 0 || r.Fixes[0].ID != PersistentWorkers {
 		t.Fatalf("%v (%s)", ids(r), r.Reason)
 	}
@@ -59,7 +66,7 @@ func TestShortEpochs(t *testing.T) {
 
 // TestPlan: each step of the plan is priced in what the one before leaves.
 func TestPlan(t *testing.T) {
-	r := Rank(loader.New(scenario.S05(1).Parameters()))
+	r := advise(scenario.S05(1).Parameters())
 	want := []PlanStep{{ID: MoreWorkers, StepSeconds: 0.024, BottleneckAfter: "cores"}, {ID: PreprocessOnce, StepSeconds: 0.0111, BottleneckAfter: "compute"}}
 	if !slices.EqualFunc(r.Plan, want, func(a, b PlanStep) bool {
 		return a.ID == b.ID && a.BottleneckAfter == b.BottleneckAfter && math.Abs(a.StepSeconds-b.StepSeconds) < 1e-5
@@ -179,7 +186,7 @@ func TestOrder(t *testing.T) {
 // TestGradeOfPredictions: no prediction is grade A, and one that takes something for granted is grade C.
 func TestGradeOfPredictions(t *testing.T) {
 	for _, j := range []scenario.Job{scenario.S01(), scenario.S02(1), scenario.S05(1), scenario.S14(), scenario.S21()} {
-		for _, f := range Rank(loader.New(j.Parameters())).Fixes {
+		for _, f := range advise(j.Parameters()).Fixes {
 			want := stat.GradeB
 			if len(f.Assumes) > 0 {
 				want = stat.GradeC
@@ -204,7 +211,7 @@ func TestReadingThatNobodySaw(t *testing.T) {
 	}{{"unseen", 0, false, MoreWorkers}, {"seen", 16, true, NVMeCache}} {
 		j := scenario.S02(1)
 		j.Files = c.files
-		r := Rank(loader.New(j.Parameters()))
+		r := advise(j.Parameters())
 		f, _ := find(r, NVMeCache)
 		if low := f.Predicted.StepSavedShare.Or(zero).Low; low > 0 != c.sure || r.Fixes[0].ID != c.first {
 			t.Errorf("%s: a cache saves at least %.3f; first is %s", c.name, low, r.Fixes[0].ID)
@@ -229,7 +236,7 @@ func TestIDs(t *testing.T) {
 
 // TestJSON: lists are lists, never null.
 func TestJSON(t *testing.T) {
-	b, err := json.Marshal(Rank(loader.New(loader.Parameters{})))
+	b, err := json.Marshal(advise(loader.Parameters{}))
 	lists := strings.ReplaceAll(string(b), `"throughput_ratio":null`, "")
 	if err != nil || strings.Contains(lists, "null") {
 		t.Errorf("%s %v", b, err)

@@ -45,7 +45,7 @@ func TestScenarios(t *testing.T) {
 		{"Uber", scenario.Uber(), PreprocessOnce, 33.75, append(storage, MoreWorkers, PrefetchFactor, MixedPrecision, MoreGPUs)},
 		{"F73", scenario.F73(), "", 0, append(storage, MoreWorkers, CheaperDecode, PreprocessOnce)},
 	} {
-		r := Rank(loader.New(c.job.Parameters()))
+		r := advise(c.job.Parameters())
 		if c.first == "" {
 			if len(r.Fixes) > 0 || r.Reason == "" {
 				t.Errorf("%s: %s is first (%q)", c.name, r.Fixes[0].ID, r.Reason)
@@ -82,9 +82,9 @@ func noHelp(r Ranking, id string) string {
 
 // TestWords: the sentences that a reader acts on.
 func TestWords(t *testing.T) {
-	uber := Rank(loader.New(scenario.Uber().Parameters()))
-	link := Rank(loader.New(scenario.S03(4).Parameters()))
-	many := Rank(loader.New(scenario.S02(16).Parameters()))
+	uber := advise(scenario.Uber().Parameters())
+	link := advise(scenario.S03(4).Parameters())
+	many := advise(scenario.S02(16).Parameters())
 	for _, c := range []struct{ got, want string }{
 		{noHelp(uber, NVMeCache), "the CPU time of building batches alone keeps all 8 usable cores full: 120 ms of every step"},
 		{noHelp(uber, MixedPrecision), "compute hides behind the data wait: batches arrive every 120 ms, and 84 % of the step waits for them"},
@@ -92,8 +92,8 @@ func TestWords(t *testing.T) {
 		{noHelp(link, MoreWorkers), "what all workers read from serves one build at a time, 32.0 ms per step, however many ask"},
 		{noHelp(link, PrefetchFactor), "batches are built too slowly, not too unevenly: a longer queue fills no faster"},
 		{noHelp(many, MoreWorkers), "3 workers keep up; 16 only lengthen every epoch start, by 325 ms"},
-		{noHelp(Rank(loader.New(scenario.S02(4).Parameters())), MoreWorkers), "3 workers would keep up already"},
-		{noHelp(Rank(loader.New(scenario.F73().Parameters())), NVMeCache), "a step takes 1.3 s with its batches in memory already; the loader keeps up"},
+		{noHelp(advise(scenario.S02(4).Parameters()), MoreWorkers), "3 workers would keep up already"},
+		{noHelp(advise(scenario.F73().Parameters()), NVMeCache), "a step takes 1.3 s with its batches in memory already; the loader keeps up"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got  %q\nwant %q", c.got, c.want)
@@ -105,21 +105,21 @@ func TestWords(t *testing.T) {
 func TestHow(t *testing.T) {
 	p := scenario.S02(2).Parameters()
 	p.Args.Prefetch, p.Args.Persistent, p.Args.PinMemory = some(4), someBool(true), someBool(true)
-	f := Rank(loader.New(p)).Fixes[0]
+	f := advise(p).Fixes[0]
 	if want := "DataLoader(..., num_workers=3, prefetch_factor=4, persistent_workers=True, pin_memory=True)"; f.How != want {
 		t.Errorf("how: %s", f.How)
 	}
 	if f.Title != "3 workers instead of 2" || f.Effort != "one argument" {
 		t.Errorf("%+v", f)
 	}
-	if f := Rank(loader.New(scenario.S01().Parameters())).Fixes[0]; f.Title != "2 workers instead of none" || f.How != "DataLoader(..., num_workers=2)" {
+	if f := advise(scenario.S01().Parameters()).Fixes[0]; f.Title != "2 workers instead of none" || f.How != "DataLoader(..., num_workers=2)" {
 		t.Errorf("%s: %s", f.Title, f.How)
 	}
 }
 
 // TestNumbers: the saving in every currency. S14: 0.3 s of an epoch of 0.34 + 20 × 0.0211 = 0.762 s on one GPU.
 func TestNumbers(t *testing.T) {
-	p := Rank(loader.New(scenario.S14().Parameters())).Fixes[0].Predicted
+	p := advise(scenario.S14().Parameters()).Fixes[0].Predicted
 	want := map[string][2]float64{
 		"share":     {p.StepSavedShare.Or(zero).Value, 0.3 / 0.762},
 		"epoch":     {p.EpochSeconds.Or(0), 0.3},
@@ -157,7 +157,7 @@ func TestMeasuredLabs(t *testing.T) {
 		if queue := e.Value - c.job.Step(); c.job.W > 0 && p.Batch.RunQueue.Or(0) == 0 && p.Batch.CPU.Or(zero).Value > 0 {
 			p.Batch.RunQueue = some(queue * float64(c.job.W)) // what the arithmetic leaves out, seen as waiting for a core
 		}
-		r := Rank(loader.New(p))
+		r := advise(p)
 		i := slices.IndexFunc(r.Fixes, func(f Fix) bool { return f.ID == c.id })
 		if i < 0 {
 			t.Errorf("%s: %s is not a fix (%s)", c.name, c.id, r.Reason)
@@ -173,7 +173,7 @@ func TestMeasuredLabs(t *testing.T) {
 
 // TestAssumptions: a fix says what it takes for granted.
 func TestAssumptions(t *testing.T) {
-	r := Rank(loader.New(scenario.S02(1).Parameters()))
+	r := advise(scenario.S02(1).Parameters())
 	if a := strings.Join(r.Fixes[0].Assumes, " "); !strings.Contains(a, "several of them as fast as one") {
 		t.Errorf("more workers: %q", a)
 	}
@@ -198,16 +198,16 @@ func TestTwiceTheGPUs(t *testing.T) {
 		{"just enough workers", scenario.S02(3), 16.1 / (40.0 / 3), loader.ByWorkers},
 		{"a loader with time to spare", scenario.S26(), 2, loader.ByCompute},
 	} {
-		got := Rank(loader.New(c.job.Parameters())).MoreGPUs
+		got := advise(c.job.Parameters()).MoreGPUs
 		e := got.Throughput.Or(zero)
 		if math.Abs(e.Value-c.ratio) > 0.005*c.ratio || got.Bottleneck != string(c.by) || !(e.Low <= e.Value && e.Value <= e.High && e.High <= 2) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	if got := Rank(loader.New(scenario.S01().Parameters())).MoreGPUs.Throughput; got.IsKnown() {
+	if got := advise(scenario.S01().Parameters()).MoreGPUs.Throughput; got.IsKnown() {
 		t.Errorf("without workers there is no pipeline that stays as it is: %+v", got)
 	}
-	if got := Rank(loader.New(loader.Parameters{})).MoreGPUs.Throughput; got.IsKnown() {
+	if got := advise(loader.Parameters{}).MoreGPUs.Throughput; got.IsKnown() {
 		t.Errorf("nothing is known: %+v", got)
 	}
 }

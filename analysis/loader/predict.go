@@ -122,10 +122,14 @@ func (m Model) spread(change Change, measured float64) (low, high float64) {
 	return all[n*25/1000], all[n-1-n*25/1000]
 }
 
-// shake is the configuration that ran with every input somewhere in the interval it was measured to.
+// shake is the configuration that ran with every input somewhere in the interval it was measured to. What was not measured stays: its ends
+// are looked at by themselves.
 func (m Model) shake(r *rand.Rand) Law {
 	l := m.Law
 	for _, in := range m.ranges {
+		if in.open {
+			continue
+		}
 		x := r.NormFloat64() / 1.96 // an interval holds 95 %
 		v := in.value + x*(in.high-in.value)
 		if x < 0 {
