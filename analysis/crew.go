@@ -154,7 +154,7 @@ func (k *rank) roleOf(loader uint16) string {
 // start, unless there is nothing else.
 func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	b.inMain = b.inMain || builds.Own
-	b.threads = max(b.threads, builds.Threads)
+	b.threads = max(b.threads, builds.Threads, threadsOf(k.Node.Usage.Processes[uint32(builds.PID)]))
 	batches, after := builds.Batches, load.Unknown
 	if len(batches) > 1 {
 		after = batches[0].End
@@ -194,6 +194,22 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	if p := k.Node.Usage.Processes[uint32(builds.PID)]; p != nil && p.Role == recording.RoleWorker && seen > 0 {
 		b.received.add(received(p, builds.Batches, keep))
 	}
+}
+
+// apart are the threads of a worker that no library asked for: the queue's feeder, and one of the hook's.
+const apart = 2
+
+// threadsOf is how many threads a worker's libraries were seen to run, whatever they were allowed when it started: worker_init_fn may raise it.
+func threadsOf(p *load.Process) (n int) {
+	if p == nil || p.Role != recording.RoleWorker {
+		return 0
+	}
+	for i := range p.Usage.Len() {
+		if _, _, _, v := p.Usage.At(i, load.ProcessThreads); v == v && v < 1<<16 {
+			n = max(n, int(v)-apart)
+		}
+	}
+	return max(0, n)
 }
 
 // received adds up what a worker received over sockets in the windows in which that is known, and the batches it built in them: its

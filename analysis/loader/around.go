@@ -72,9 +72,13 @@ func (p Parameters) atWork() int {
 	return p.Args.Workers
 }
 
-// Periodic reports stalls that come at a regular distance. Where what happens meanwhile was seen every time, two of them will do.
+// Periodic reports stalls that come at a regular distance. Where what happens meanwhile was seen nearly every time, two of them will do; of
+// no known cause, there must be enough of them, far enough apart, that a busy machine does not look like it.
 func (s Stalls) Periodic() bool {
-	return s.N >= 3 && s.Regular || s.N == 2 && max(s.Validation, s.Saves) == 2
+	if known := max(s.Validation, s.Saves); 4*known >= 3*s.N {
+		return s.N == 2 || s.N > 2 && s.Regular
+	}
+	return s.N >= 5 && s.Regular && s.Every >= 5
 }
 
 // behind is the part of its step that a rank must wait longer than the others to be called a straggler.

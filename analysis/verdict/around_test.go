@@ -28,6 +28,9 @@ func TestAround(t *testing.T) {
 		{"stalls at no regular distance", scenario.S26(), func(p *loader.Parameters) {
 			p.Around.Stalls = loader.Stalls{N: 8, Seconds: 0.6, Every: 25, PerStep: 0.024, Share: 0.37}
 		}, []string{ComputeBound}},
+		{"every other step, of no known cause", scenario.S26(), func(p *loader.Parameters) {
+			p.Around.Stalls = loader.Stalls{N: 30, Seconds: 0.09, Every: 2, Regular: true, PerStep: 0.024, Share: 0.37}
+		}, []string{ComputeBound}},
 		{"stalls that cost little", scenario.S26(), func(p *loader.Parameters) {
 			p.Around.Stalls = loader.Stalls{N: 8, Seconds: 0.06, Every: 100, Regular: true, PerStep: 0.0006, Share: 0.015}
 		}, []string{ComputeBound}},

@@ -85,6 +85,7 @@ class Training:
     def __init__(self, chosen, compute, device=0):
         torch.set_num_threads(1)
         self.steps, self.compute, self.done = chosen.steps, compute, 0
+        self.synchronises = chosen.repair != "remove-sync"
         # Open as long as the process: the run is ended by SIGKILL, and every line before that counts.
         self.truth = open(chosen.truth, "w", buffering=1) if chosen.truth else None  # noqa: SIM115
         self.gpu = emulated.Gpu(index=device)
@@ -117,7 +118,8 @@ class Training:
     def step(self, batch):
         self.launch()
         self.learn(batch)
-        self.gpu.synchronize()
+        if self.synchronises:
+            self.gpu.synchronize()
 
     def launch(self):
         self.gpu.launch(self.compute, sm=0.9, tensor=0.4)
