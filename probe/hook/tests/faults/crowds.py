@@ -11,7 +11,7 @@ from typing import Any, List
 
 from trainings import Numbers, Training, child, stand_in, surrounding
 
-MANY = 3000 if os.environ.get("DATAWAIT_FAULTS") == "all" else 32
+MANY = 500 if os.environ.get("DATAWAIT_FAULTS") == "all" else 32
 
 
 def told_once(items: List[Any]) -> Any:
