@@ -101,8 +101,8 @@ def ring_for(role: str) -> Optional[Ring]:
             return core.ring
         if core.opens:
             return None  # a signal handler fetches while this thread is here
-        core.opens = True
         try:
+            core.opens = True
             if core.role is None:
                 core.role = role
             capacity = layout.MAIN_CAPACITY if core.role == "main" else layout.WORKER_CAPACITY
