@@ -13,6 +13,7 @@ import (
 
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/gpu/standin"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -21,6 +22,7 @@ import (
 const (
 	partVariable = "DATAWAIT_COST_PART"
 	paceVariable = "DATAWAIT_COST_STEPS" // per second
+	realVariable = "DATAWAIT_COST_REAL"  // not empty: the ranks use the stand-in's GPUs, not emulated ones
 	jobRanks     = 8
 	jobWorkers   = 2 // per rank
 )
@@ -86,8 +88,11 @@ func ring(d recording.Declaration, capacity uint32) (*recording.RingWriter, erro
 
 // train writes what a rank and its device do: a step waits for 30 % of its time and then computes for 60 %.
 func train(number, pace int) error {
-	uuid := fmt.Sprintf("GPU-emulated-%d", number)
-	w, err := ring(recording.Declaration{Producer: recording.ProducerMain, Rank: &number, LocalRank: &number, GPUUUID: &uuid, Emulated: true}, recording.MainCapacity)
+	uuid, emulated := fmt.Sprintf("GPU-emulated-%d", number), true
+	if os.Getenv(realVariable) != "" {
+		uuid, emulated = standin.UUID(number), false
+	}
+	w, err := ring(recording.Declaration{Producer: recording.ProducerMain, Rank: &number, LocalRank: &number, GPUUUID: &uuid, Emulated: emulated}, recording.MainCapacity)
 	if err != nil {
 		return err
 	}
