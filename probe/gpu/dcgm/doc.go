@@ -25,5 +25,10 @@ type Options struct {
 // Shortest is the shortest window: DCGM accepts less and then returns nonsense (NVIDIA/DCGM issue 310).
 const Shortest = 100 * time.Millisecond
 
+// Pause is how long to wait between two polls: each costs one request per GPU and field, and the engine keeps what is not asked for yet.
+func Pause(interval time.Duration) time.Duration {
+	return max(interval, min(100*interval, 10*time.Second))
+}
+
 // Name is the rung of the ladder.
 const Name = "dcgm"

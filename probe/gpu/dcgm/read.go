@@ -4,6 +4,7 @@ package dcgm
 
 import (
 	"fmt"
+	"time"
 
 	bind "github.com/NVIDIA/go-dcgm/pkg/dcgm"
 
@@ -23,7 +24,10 @@ type feed struct {
 // fieldsPerRead keeps what a read returns small. A poll after a hundred windows brings a hundred rows of each field, and go-dcgm takes
 // over 4 KiB for each: room for 256 at once, and twice as much whenever that is too little. The engine is asked for each field by itself
 // however many a read names.
-const fieldsPerRead = 2
+func fieldsPerRead(interval time.Duration) int {
+	const room, again = 256, 6 // rows that come once more, and some to spare
+	return max(1, room/int(Pause(interval)/interval+again))
+}
 
 // sample reads one GPU. The error means that the engine as a whole is in trouble.
 func (s *Source) sample(d *counted, until uint64, b *gpu.Batch) error {

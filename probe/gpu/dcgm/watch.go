@@ -122,7 +122,7 @@ func (s *Source) watchTogether(devices []*counted) error {
 
 // feed lets fields that are watched be read.
 func (s *Source) feed(devices []*counted, fields []uint16) error {
-	for piece := range slices.Chunk(fields, fieldsPerRead) {
+	for piece := range slices.Chunk(fields, fieldsPerRead(s.options.Interval)) {
 		handle, err := s.engine.fieldGroup(piece)
 		if err != nil {
 			return err

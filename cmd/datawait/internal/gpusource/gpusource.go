@@ -126,7 +126,7 @@ func (c Choice) Open(ctx context.Context, o Options) (*gpu.Choice, time.Duration
 	}
 	poll := max(o.Interval, 200*time.Millisecond)
 	if strings.Contains(source.Name(), dcgm.Name) {
-		poll = max(o.Interval, min(100*o.Interval, 10*time.Second))
+		poll = dcgm.Pause(max(o.Interval, dcgm.Shortest))
 	} else if strings.Contains(source.Name(), nvml.StatesName) || strings.Contains(source.Name(), scrape.Name) {
 		poll = max(o.Interval, time.Second)
 	}
