@@ -199,6 +199,9 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 // apart are the threads of a worker that no library asked for: the queue's feeder, and one of the hook's.
 const apart = 2
 
+// pool is the number of threads from which they are taken for a library's: a worker has a few of its own.
+const pool = 8
+
 // threadsOf is how many threads a worker's libraries were seen to run, whatever they were allowed when it started: worker_init_fn may raise it.
 func threadsOf(p *load.Process) (n int) {
 	if p == nil || p.Role != recording.RoleWorker {
@@ -209,7 +212,10 @@ func threadsOf(p *load.Process) (n int) {
 			n = max(n, int(v)-apart)
 		}
 	}
-	return max(0, n)
+	if n < pool {
+		return 0
+	}
+	return n
 }
 
 // received adds up what a worker received over sockets in the windows in which that is known, and the batches it built in them: its

@@ -115,7 +115,7 @@ func perWorkerHandles(j *job, s state) proposal {
 func sequentialLayout(j *job, s state) proposal {
 	read, ok := j.p.Batch.Read.Get()
 	held, okHeld := j.p.Batch.Bytes.Get()
-	if !ok || !okHeld || held <= 0 || read < 16*held || s.law.Off <= 0 {
+	if !ok || !okHeld || held <= 0 || read < 16*held || read < 1<<20 || s.law.Off <= 0 {
 		return proposal{}
 	}
 	less := func(part float64) func(*state) {

@@ -101,8 +101,8 @@ func (j *job) perRank(n float64) float64 { return n / float64(max(j.p.Host.Ranks
 func workerThreads(j *job, s state) proposal {
 	threads, ok := j.p.Host.ThreadsPerWorker.Get()
 	l := s.law
-	if !ok || threads < 2 || l.Workers == 0 || !j.model.Known.Cores || float64(threads*l.Workers) <= 2*l.WorkerCores || l.Work <= 1.3*l.CPU {
-		return proposal{}
+	if !ok || threads < 2 || l.Workers == 0 || !j.model.Known.Cores || float64(threads*l.Workers) <= 2*l.WorkerCores || l.Work <= 1.3*l.CPU || l.Terms().Cores < 0.8*j.step {
+		return proposal{} // cores that are not full have room for threads
 	}
 	calm := func(part float64) func(*state) {
 		return func(s *state) {
