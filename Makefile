@@ -40,7 +40,9 @@ test: setup ## All tests: Go with the race detector, and Python
 # are verbose, so that a scenario which a busy machine left inconclusive is seen to be skipped. Most scenarios are
 # left to make lab.
 test-go: build
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /examples/ -e '/cmd/datawait$$')
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v -e /examples/ -e '/cmd/datawait$$' -e '/analysis$$')
+	$(GO) test -timeout 20m ./analysis # hundreds of whole analyses, in which only ranks run side by side
+	$(GO) test -race -run SideBySide ./analysis
 	$(GO) test -timeout 20m -parallel 6 -skip TestFrameworks ./cmd/datawait # whole runs, most of which wait
 	$(GO) test -run Allocat ./probe/recording ./probe/spool ./analysis/ledger # built without the race detector, which allocates
 	@echo 'examples/frameworks, TestFrameworks… and TestLatest… are not run here: make test-latest-torch installs what they need and runs them'
