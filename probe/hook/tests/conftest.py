@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,15 @@ def no_permission() -> Iterator[None]:
     """A test that began in this process leaves the permission to be tested in its environment."""
     yield
     os.environ.pop("DATAWAIT_TEST", None)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were() -> Iterator[None]:
+    """Every process that a later test starts would inherit what a test leaves blocked."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    yield
+    left = signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert left == before
 
 
 class Job:

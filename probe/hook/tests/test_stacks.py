@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -218,8 +219,10 @@ def brisk(hook, monkeypatch):
     monkeypatch.setattr(stacks, "AHEAD", 500_000)
     sampler = stacks.Sampler(ring_of(hook), lambda: layout.UNKNOWN16)
     sampler.written = 0  # due
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield sampler
     sampler.stop()
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # where it ran in this thread, it takes no signals by now
 
 
 @pytest.mark.parametrize("owner, name", LOOKED_WITH)
