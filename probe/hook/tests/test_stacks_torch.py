@@ -35,21 +35,22 @@ class Photos(Dataset):
     def __getitem__(self, i):
         times = []
         for work in (read, decode, decode, augment):
-            begin = time.perf_counter_ns()
+            begin, cpu = time.perf_counter_ns(), time.thread_time_ns()
             work()
+            cpu = time.thread_time_ns() - cpu
             times.append(time.perf_counter_ns() - begin)
-        return torch.tensor([times[0], times[1] + times[2], times[3], i, int(torch.randint(1 << 30, ()))])
+        return torch.tensor([times[0], times[1] + times[2], times[3], cpu, i, int(torch.randint(1 << 30, ()))])
 
 if __name__ == "__main__":
-    seen = torch.zeros(5, dtype=torch.long)
+    seen = torch.zeros(6, dtype=torch.long)
     rows = []
     torch.manual_seed(11)
     for number, batch in enumerate(DataLoader(Photos(), batch_size=4, num_workers=1, shuffle=True)):
         if number > 0:
             seen += batch.sum(0)
-        rows += batch[:, 3:].tolist()
+        rows += batch[:, 4:].tolist()
         EACH
-    print(json.dumps({"truth": seen[:3].tolist(), "rows": rows, "torch": torch.rand(1).item()}))
+    print(json.dumps({"truth": seen[:3].tolist(), "computed": seen[3].item(), "rows": rows, "torch": torch.rand(1).item()}))
 """
 
 
@@ -78,6 +79,18 @@ class Found:
 
     def share(self, function):
         return sum(self.below(function)) / sum(r["on"] + r["off"] + r["unclear"] for r in self.sums.values())
+
+    def off(self, function):
+        """The share of its time in which it waits, and by how much that may err: some samples stand for more."""
+        on, off = self.below(function)
+        samples = sum(record["samples"] for path, record in self.sums.items() if function in path)
+        share = off / (on + off)
+
+        def error(true):
+            assumed = min(max(true, 0.1), 0.9)  # a look may come late, and see where it was and what it then did
+            return 3 * (assumed * (1 - assumed) / (samples / 2)) ** 0.5 + 0.1
+
+        return share, error
 
     @property
     def samples(self):
@@ -111,11 +124,16 @@ def test_shares_are_those_of_the_scripts_own_clock(sampled):
 
 
 def test_waiting_is_told_from_computing(sampled):
-    _, found, _ = sampled
-    on, off = found.below("train.py:augment")
-    assert on > 0 and off <= 0.1 * on
-    on, off = found.below("train.py:read")  # ready to run and kept waiting for a core is not off
-    assert off > 0
+    """Held against the script's own clocks: on a busy machine what computes waits for a core and for the lock, and what
+    has slept is ready to run and kept waiting, which is not off."""
+    said, found, _ = sampled
+    read, _, augment = said["truth"]
+    waited = 1 - said["computed"] / augment
+    off, error = found.off("train.py:augment")
+    assert off < min(waited + error(waited), 0.5)
+    slept = 4_000_000 * (len(said["rows"]) - 4) / read  # the first batch is not in the sums
+    off, error = found.off("train.py:read")
+    assert off > max(slept - error(slept), 0)
 
 
 def test_the_batches_are_those_of_an_unobserved_run(sampled, job, torch_python):
@@ -136,7 +154,7 @@ def test_the_sampler_tells_what_it_took(sampled):
 def test_what_a_killed_worker_was_seen_at_is_kept(job, torch_python):
     each = "number == 40 and os.kill(next(iter(torch.multiprocessing.active_children())).pid, 9)"
     done = job(script(700, each), python=torch_python)
-    assert done.returncode != 0 and "killed by signal" in done.stderr
+    assert done.returncode != 0 and ("killed by signal" in done.stderr or "exited unexpectedly" in done.stderr)
     (worker,) = job.workers()
     found = Found(worker)
     assert found.samples > 5 and found.share("train.py:Photos.__getitem__") > 0.9
