@@ -36,7 +36,7 @@ func TestManyShortWorkers(t *testing.T) {
 		if len(files) > 200 {
 			t.Fatalf("%d rings lie in the folder", len(files))
 		}
-		if kib := resident(j.command.Process.Pid); kib > 0 {
+		if kib := resident(j.command.Process.Pid); kib > 0 && j.find(trainer) != 0 { // the report, after it, takes what it takes
 			memory = append(memory, kib)
 		}
 	}
