@@ -30,7 +30,7 @@ func newGPUChild(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if os.Getenv("GOGC") == "" {
+			if os.Getenv("GOGC") == "" && o.Interval < time.Second {
 				debug.SetGCPercent(collectAt)
 			}
 			ctx, stop := child.UntilEOF(cmd.Context(), s.In)
@@ -50,7 +50,8 @@ func newGPUChild(s Streams) *cobra.Command {
 	return cmd
 }
 
-// collectAt spares the child most collections for some MiB: go-dcgm leaves MiBs of garbage at each poll, and next to nothing else lives.
+// collectAt spares the child of a run in short windows most collections, for some MiB: go-dcgm leaves MiBs of garbage at each poll, and
+// next to nothing else lives. Where windows are long polls are seldom, and memory is what an agent that stays costs.
 const collectAt = 200
 
 // agentDeclaration describes this process as a stream of a recording.
