@@ -50,7 +50,8 @@ if __name__ == "__main__":
             seen += batch.sum(0)
         rows += batch[:, 4:].tolist()
         EACH
-    print(json.dumps({"truth": seen[:3].tolist(), "computed": seen[3].item(), "rows": rows, "torch": torch.rand(1).item()}))
+    told = {"truth": seen[:3].tolist(), "computed": seen[3].item(), "rows": rows, "torch": torch.rand(1).item()}
+    print(json.dumps(told))
 """
 
 
