@@ -26,7 +26,7 @@ type Reads struct {
 	SetBytes   Ratio            `json:"set_bytes"` // of all names
 	PerReading Est              `json:"seconds_per_reading"`
 	PerSecond  Ratio            `json:"bytes_per_second"` // of one builder, once a file is open
-	CacheHits  []CacheHits      `json:"cache_hits"`       // of an LRU cache on the node; none where nothing was read twice
+	CacheHits  []CacheHits      `json:"cache_hits"`       // of an LRU cache on the node; none before all was read twice
 }
 
 // CacheHits is the share of readings that a cache serves once it is warm.

@@ -117,10 +117,14 @@ func (r Reuse) All() (names, low, high float64, ok bool) {
 	return names, names - half, names + half, true
 }
 
+// passes is how often all there is must have been read: what comes back first comes from nearby, so that readings which are cut off
+// in their second pass would promise a small cache too much.
+const passes = 2
+
 // Hits is the share of readings that an LRU cache for so many names serves, of those whose name was read before: what a long run
-// comes to. ok is false where nothing was read twice, or too little.
+// comes to. ok is false before everything was read twice, and where the sample is too small.
 func (r Reuse) Hits(names float64) (share float64, ok bool) {
-	if len(r.distances) < Fewest {
+	if !r.Complete || float64(r.Readings) < passes*r.PerEpoch*float64(r.Names) || len(r.distances) < Fewest {
 		return 0, false
 	}
 	within, _ := slices.BinarySearch(r.distances, names) // as many others push it out

@@ -94,6 +94,12 @@ func TestOneEpochTellsNothingOfACache(t *testing.T) {
 	if r.Again != 0 || r.Complete {
 		t.Errorf("%+v", r)
 	}
+	second := epochs(1000, 2, 0, rand.New(rand.NewPCG(9, 10)))
+	second.Readings = second.Readings[:1300]
+	r, _ = Study([]Sample{second})
+	if share, ok := r.Hits(500); ok {
+		t.Errorf("hits %v, told by the first readings of a second pass: those that come back soon", share)
+	}
 }
 
 // TestFewNamesSpeakForNobody: of thirty names in a sample the number of all is not known.
