@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/datawait/datawait/analysis/internal/phrase"
+	"github.com/datawait/datawait/analysis/loader"
 )
 
 // cpuAffinity frees workers that were pinned to fewer cores than the job has (F12: three days of blaming Lustre; scenario S09).
@@ -64,7 +65,7 @@ func cpuLimit(j *job, s state) proposal {
 func withCores(to float64) func(*state) {
 	return func(s *state) {
 		s.law = s.law.WithCores(to, to)
-		if enough, ok := s.law.Enough(nearEnough); ok && s.law.Workers > 0 {
+		if enough, ok := s.law.Enough(loader.NearEnough); ok && s.law.Workers > 0 {
 			if w := min(enough, s.law.WorkerLimit()); w > s.law.Workers {
 				s.setWorkers(w)
 			}

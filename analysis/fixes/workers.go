@@ -8,9 +8,6 @@ import (
 	"github.com/datawait/datawait/probe/unit"
 )
 
-// nearEnough is the part of a step that a worker more must win to be worth having.
-const nearEnough = 0.02
-
 // moreWorkers proposes the smallest W with L/W ≤ max(C, shared, B/K) (F01–F05). It stops where cores or a shared store bind,
 // and at a few workers per core: 48 readers per GPU broke an object store, 104 on 23 cores froze (F70).
 func moreWorkers(j *job, s state) proposal {
@@ -24,7 +21,7 @@ func moreWorkers(j *job, s state) proposal {
 		p.zero = "the time to build a batch was not seen, so nothing says that workers are short"
 		return p
 	}
-	enough, ok := j.enough(l)
+	enough, ok := j.model.Enough(l)
 	if !ok {
 		p.zero = "a batch takes no time to build"
 		return p
@@ -45,22 +42,6 @@ func moreWorkers(j *job, s state) proposal {
 	}
 	p.change = func(s *state) { s.setWorkers(target) }
 	return p
-}
-
-// enough is the number of workers from which one more does not win what is worth having: the law's number, which is right for even
-// builds, and as many more as uneven ones need in the replay.
-func (j *job) enough(l loader.Law) (int, bool) {
-	w, ok := l.Enough(nearEnough)
-	with := func(w int) float64 {
-		l.Workers = w
-		return j.model.Replay(l)
-	}
-	for most := l.WorkerLimit(); ok && w < most; w++ {
-		if step := with(w); !(step-with(w+1) >= nearEnough*step) {
-			break
-		}
-	}
-	return w, ok
 }
 
 // unseen is why nothing is said of the workers of a watched loader that nobody described.
@@ -85,7 +66,7 @@ func (j *job) enoughWorkers(s state, enough int) string {
 
 // fewerWorkers removes workers that only cost an epoch start (F04, F05, scenario S02 at W = 16).
 func fewerWorkers(j *job, s state) proposal {
-	enough, ok := j.enough(s.law)
+	enough, ok := j.model.Enough(s.law)
 	if !ok || !j.model.Known.Build || s.law.Workers < 2*enough {
 		return proposal{}
 	}

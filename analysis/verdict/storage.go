@@ -16,7 +16,7 @@ func storageLatency(s *subject) opinion {
 	if !s.waits() || !s.m.Known.Build {
 		return opinion{}
 	}
-	enough, _ := s.l.Enough(0.02)
+	enough, _ := s.m.Enough(s.l)
 	reads := max(s.p.Batch.Files.Or(0), s.p.Batch.Requests.Or(0))
 	switch b := s.l.Binding(); {
 	case !s.offCPU():

@@ -13,7 +13,7 @@ func tooFewWorkers(s *subject) opinion {
 	if !s.waits() {
 		return opinion{}
 	}
-	enough, ok := s.l.Enough(0.02)
+	enough, ok := s.m.Enough(s.l)
 	limit := s.l.WorkerLimit()
 	switch b := s.l.Binding(); {
 	case s.p.Around.Stream.Starved():
