@@ -42,6 +42,7 @@ type Tenancy struct {
 	GPU      string // UUID
 	Tenant   Tenant
 	Running  bool // it has the GPU now
+	Carried  bool // it continues what an earlier agent counted
 	Books    ledger.Totals
 	Activity Activity
 }
@@ -69,6 +70,7 @@ type Rank struct {
 	WorldSize unit.Maybe[int]
 	GPU       string // UUID, "" if not known
 	Running   bool
+	Carried   bool   // it continues what an earlier agent counted
 	LastMoved uint64 // ns, CLOCK_MONOTONIC: when a step or a fetch was last seen; 0 = never
 
 	Steps   uint64
@@ -120,6 +122,7 @@ type Hook struct {
 type Job struct {
 	Tenant        Tenant
 	Running       bool
+	Carried       bool // it continues what an earlier agent counted
 	StepTimes     Durations
 	UsableCores   unit.Maybe[float64]
 	ThrottledTime unit.Maybe[uint64] // ns its control group was kept from running
