@@ -1,0 +1,58 @@
+package prometheus
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// A scrape is bounded: two servers and a person scrape at once, not more; Prometheus waits 10 s for an answer
+// (prometheus.io/docs/prometheus/latest/configuration/configuration, scrape_timeout).
+const (
+	pagesAtOnce   = 4                // being made: each takes memory for all series
+	answersAtOnce = 16               // being made or sent: whoever reads slowly holds one
+	scrapeTimeout = 10 * time.Second // of making one
+)
+
+// Handler answers scrapes, in the text format or OpenMetrics as the server asks, and in protobuf if it asks for native
+// histograms. More of them at once than are useful are told to come again (503). Besides the collector's it shows how many
+// scrapes were answered how, and the few metrics of Go's runtime that client_golang always has.
+func (c *Collector) Handler() http.Handler {
+	registry := client.NewRegistry()
+	registry.MustRegister(c, collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled()))
+	pages := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            errorLog{c.o.Log},
+		Registry:            registry,
+		MaxRequestsInFlight: pagesAtOnce,
+		Timeout:             scrapeTimeout,
+		EnableOpenMetrics:   true,
+	})
+	return promhttp.InstrumentMetricHandler(registry, atMost(answersAtOnce, pages))
+}
+
+// atMost tells whoever is one too many to come again.
+func atMost(n int, h http.Handler) http.Handler {
+	room := make(chan struct{}, n)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+			h.ServeHTTP(w, r)
+		default:
+			http.Error(w, fmt.Sprintf("%d scrapes are being answered already, try again later", n), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// errorLog is promhttp's logger.
+type errorLog struct{ *slog.Logger }
+
+func (l errorLog) Println(v ...any) {
+	l.Error("answering a scrape", "error", strings.TrimSpace(fmt.Sprintln(v...)))
+}
