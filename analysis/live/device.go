@@ -1,0 +1,143 @@
+package live
+
+import (
+	"slices"
+
+	"github.com/datawait/datawait/analysis/ledger"
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// device is one GPU, or one slice of one.
+type device struct {
+	node     *Node
+	id       string // UUID, as it was named first
+	note     recording.GPUNote
+	told     map[string]recording.AllocationNote // who has it, by who told
+	windows  []recording.GPU                     // counters that are not booked yet
+	window   uint64                              // ns, end of the newest
+	seen     uint64                              // ns, the last sign of it
+	since    uint64                              // ns, when it was first heard of
+	episodes []*episode                          // not closed yet, in order; the last one may still be open
+	booked   uint64                              // ns, end of the last episode: no time is booked twice
+	left     uint64                              // ns, when the last process on it ended
+	turned   bool                                // a process on it ended: a new episode begins
+}
+
+// mostWindows of one GPU wait for being booked: an hour of windows of 100 ms. More come from a source that lies about time.
+const mostWindows = 36000
+
+// device returns the GPU of that UUID, made when first heard of. PyTorch writes UUIDs otherwise than NVML.
+func (n *Node) device(uuid string) *device {
+	if uuid == "" {
+		return nil
+	}
+	if d := n.devices[uuid]; d != nil {
+		return d
+	}
+	for _, d := range n.devices {
+		if sameGPU(d.id, uuid) {
+			return d
+		}
+	}
+	d := &device{node: n, id: uuid, told: map[string]recording.AllocationNote{}, since: n.now}
+	n.devices[uuid] = d
+	return d
+}
+
+// uuid is the name under which the node keeps a device; "" of none.
+func (d *device) uuid() string {
+	if d == nil {
+		return ""
+	}
+	return d.id
+}
+
+// named takes what a source says of a GPU; nil where it does not say which.
+func (n *Node) named(note recording.GPUNote) *device {
+	d := n.device(recording.Name(note.UUID))
+	if d == nil {
+		return nil
+	}
+	d.note, d.seen = note, n.now
+	for _, e := range d.episodes {
+		e.device(note)
+	}
+	return d
+}
+
+// watch takes one record of an agent.
+func (s *stream) watch(r *recording.Record) {
+	switch r.Kind() {
+	case recording.KindGPU:
+		d, v := s.gpus[r.Ref()], r.GPU()
+		if d == nil || v.Begin >= v.End || v.End >= never || v.End > s.node.now+s.node.options.Lag || len(d.windows) >= mostWindows {
+			return
+		}
+		d.windows = append(d.windows, v)
+		d.window, d.seen = max(d.window, v.End), s.node.now
+	case recording.KindMachine:
+		s.node.machine = machineOf(r.Machine())
+	}
+}
+
+// allocate takes what somebody tells of who has a GPU.
+func (n *Node) allocate(a recording.AllocationNote) {
+	if d := n.device(a.UUID); d != nil {
+		d.told[a.By], d.seen = a, n.now
+	}
+}
+
+// settle books counters that are older than every source's lag, and closes episodes that are over.
+func (d *device) settle(t int64) {
+	slices.SortStableFunc(d.windows, func(a, b recording.GPU) int { return int(int64(a.Begin) - int64(b.Begin)) })
+	n := 0
+	for ; n < len(d.windows) && int64(d.windows[n].Begin) < t; n++ {
+		for _, e := range d.episodes {
+			e.window(&d.windows[n])
+		}
+	}
+	d.windows = slices.Delete(d.windows, 0, n)
+	d.episodes = slices.DeleteFunc(d.episodes, func(e *episode) bool { return e.settle(t) })
+}
+
+// trainedOn reports whether some running process trains on it.
+func (n *Node) trainedOn(d *device) bool {
+	for _, s := range n.streams {
+		if s.main() && s.gpu == d.id {
+			return true
+		}
+	}
+	return false
+}
+
+// holds says of a window whether somebody holds the GPU, where its source does not know: a training process that fetched or stepped
+// on it does, and so does whoever the driver lists.
+func (d *device) holds(e *episode, flags uint8) uint8 {
+	if flags&recording.GPUHeldKnown != 0 {
+		return flags
+	}
+	if e.trains() {
+		return flags | recording.GPUHeldKnown | recording.GPUHeld
+	}
+	a, ok := d.told[recording.AllocatedByProcesses]
+	switch {
+	case !ok || a.Holders == nil:
+		return flags
+	case len(a.Holders) > 0:
+		return flags | recording.GPUHeldKnown | recording.GPUHeld
+	}
+	return flags | recording.GPUHeldKnown
+}
+
+// snapshot is the row of the device.
+func (d *device) snapshot() GPU {
+	g := GPU{UUID: d.id, Name: d.note.Name, Source: d.note.Source, Grade: d.note.Grade, Emulated: d.note.Emulated, Index: d.note.Index, Window: d.window}
+	if holders, known := d.holders(); known {
+		g.Assigned = unit.Some(len(holders) > 0)
+	}
+	return g
+}
+
+// windowOf is ledger.WindowOf, in which a counter that no device can show makes all of it untrusted.
+func windowOf(v recording.GPU) ledger.Window { return ledger.WindowOf(v) }

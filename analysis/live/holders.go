@@ -1,0 +1,104 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// podKey names a pod.
+type podKey struct{ namespace, pod string }
+
+// holders returns the tenants that have the GPU now, in a fixed order, and whether anybody knows. A scheduler's word counts most. Without
+// one, those have it that the driver lists, and the processes that train on it.
+//
+// The processes of a tenant that a scheduler names give it the name of their job: a pod is what its training process says it is.
+func (d *device) holders() (tenants []Tenant, known bool) {
+	trained := d.trainers()
+	told, scheduled := d.scheduled()
+	if !scheduled {
+		if a, ok := d.told[recording.AllocatedByProcesses]; ok && a.Holders != nil {
+			told, known = a.Holders, true
+		}
+	}
+	tenants = append(tenants, trained...)
+	for _, h := range told {
+		if t, ok := d.unnamed(h, trained, len(told) == 1); ok {
+			tenants = append(tenants, t)
+		}
+	}
+	slices.SortFunc(tenants, Tenant.compare)
+	return slices.Compact(tenants), known || scheduled || len(trained) > 0
+}
+
+// scheduled returns whom a scheduler gave the GPU, if one tells.
+func (d *device) scheduled() (holders []recording.Holder, known bool) {
+	for _, by := range []string{recording.AllocatedByKubernetes, recording.AllocatedBySlurm, recording.AllocatedByExporter} {
+		if a, ok := d.told[by]; ok && a.Holders != nil {
+			return a.Holders, true
+		}
+	}
+	return nil, false
+}
+
+// trainers returns the tenants whose processes train on the GPU.
+func (d *device) trainers() (tenants []Tenant) {
+	for _, s := range d.node.streams {
+		if s.main() && s.gpu == d.id {
+			tenants = append(tenants, s.group.tenant)
+		}
+	}
+	slices.SortFunc(tenants, Tenant.compare)
+	return slices.Compact(tenants)
+}
+
+// unnamed returns the tenant that a holder is, unless it is one of those that train.
+func (d *device) unnamed(h recording.Holder, trained []Tenant, alone bool) (t Tenant, ok bool) {
+	for _, s := range d.node.streams {
+		if s.main() && s.gpu == d.id && runsIn(h, s.declaration) {
+			return t, false
+		}
+	}
+	t = Tenant{Job: h.Job, Namespace: h.Namespace, Pod: h.Pod}
+	if h.Pod != "" {
+		for _, other := range trained {
+			if other.Namespace == h.Namespace && other.Pod == h.Pod {
+				return t, false
+			}
+		}
+		t.Job = cmp.Or(d.node.pods[podKey{h.Namespace, h.Pod}].Job, h.Job, h.Pod)
+	}
+	// Whoever trains on a GPU that one holder has is that holder, though it does not say so.
+	return t, !(alone && len(trained) == 1 && (h.Pod == "" || trained[0].Pod == ""))
+}
+
+// runsIn reports whether a process is one of those of a holder.
+func runsIn(h recording.Holder, d recording.Declaration) bool {
+	for _, p := range h.Inside {
+		if p.PID == d.PID && p.Namespace == d.Namespace {
+			return true
+		}
+	}
+	return len(h.Inside) == 0 && slices.Contains(h.PIDs, d.PID)
+}
+
+// locate finds the GPU of training processes that do not say which it is: the driver lists them on one, or there is only one.
+func (n *Node) locate() {
+	for _, s := range n.streams {
+		if !s.main() || s.gpu != "" {
+			continue
+		}
+		for _, d := range n.devices {
+			a := d.told[recording.AllocatedByProcesses]
+			if slices.ContainsFunc(a.Holders, func(h recording.Holder) bool { return runsIn(h, s.declaration) }) {
+				s.gpu = d.id
+			}
+		}
+		if s.gpu == "" && len(n.devices) == 1 && len(s.early) > 0 {
+			for _, d := range n.devices {
+				s.gpu = d.id
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package live
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+// Options of a Node. The zero value is the default, but for Begin.
+type Options struct {
+	Begin     uint64 // ns, CLOCK_MONOTONIC: nothing before it is booked
+	Lag       uint64 // ns by which the slowest source tells late: nothing younger is settled; 0 = 15 s
+	Forget    uint64 // ns for which a row stays after its end; 0 = 10 min
+	IdleAfter int64  // ns, as in ledger.NewPage
+}
+
+// Node is the live book of one machine. It is for one goroutine; what [Node.Snapshot] returns is for any.
+type Node struct {
+	options   Options
+	now       uint64 // of the last Tick
+	streams   map[recording.StreamID]*stream
+	last      recording.StreamID
+	devices   map[string]*device
+	ranks     map[rankKey]*rank
+	groups    map[groupKey]*group
+	tenancies map[tenancyKey]*tenancy
+	jobs      map[Tenant]*job
+	pods      map[podKey]Tenant // how a pod's job was called last
+	machine   Machine
+	carried   map[processKey]carried // streams that an earlier agent counted in part
+}
+
+// New returns the book of a machine of which nothing is known yet.
+func New(o Options) *Node {
+	o.Lag = cmp.Or(o.Lag, 15e9)
+	o.Forget = cmp.Or(o.Forget, 600e9)
+	return &Node{options: o, now: o.Begin, streams: map[recording.StreamID]*stream{}, devices: map[string]*device{}, ranks: map[rankKey]*rank{},
+		groups: map[groupKey]*group{}, tenancies: map[tenancyKey]*tenancy{}, jobs: map[Tenant]*job{}, pods: map[podKey]Tenant{},
+		carried: map[processKey]carried{}}
+}
+
+// Identity is what is known of whoever writes into a spool folder before a ring is read.
+type Identity struct {
+	Folder    string // tells folders apart
+	Job       string // a name for what its processes do not name themselves, "" = none
+	Namespace string // of the pod it is mounted in, "" = none
+	Pod       string
+}
+
+// Spool returns the sink for the rings of one folder.
+func (n *Node) Spool(id Identity) recording.Sink { return &spool{n, id} }
+
+// Agent returns the sink for what the agent of the machine tells: GPUs, who has them, the machine itself.
+func (n *Node) Agent() recording.Sink { return &spool{n, Identity{}} }
+
+// spool is a Node as seen by one writer.
+type spool struct {
+	*Node
+	identity Identity
+}
+
+// Declare introduces a stream.
+func (s *spool) Declare(d recording.Declaration) (recording.StreamID, error) {
+	s.last++
+	s.streams[s.last] = s.open(s.identity, d)
+	return s.last, nil
+}
+
+// Records takes records of a declared stream.
+func (n *Node) Records(id recording.StreamID, records []recording.Record) error {
+	if s := n.streams[id]; s != nil {
+		s.take(records)
+	}
+	return nil
+}
+
+// Note takes a note of a declared stream.
+func (n *Node) Note(id recording.StreamID, raw json.RawMessage) error {
+	if s := n.streams[id]; s != nil {
+		s.note(raw)
+	}
+	return nil
+}
+
+// End forgets a stream: its process has ended and all of it was told.
+func (n *Node) End(id recording.StreamID) {
+	if s := n.streams[id]; s != nil {
+		s.end()
+		delete(n.streams, id)
+	}
+}
+
+// See takes what the header of a ring says of its hook, which no record tells.
+func (n *Node) See(id recording.StreamID, h recording.RingHeader) {
+	s := n.streams[id]
+	if s == nil || s.rank == nil {
+		return
+	}
+	grown := func(before, now uint64) uint64 { return now - min(before, now) }
+	hook := &s.rank.Hook
+	hook.Looks += grown(s.header.OwnLooks, h.OwnLooks)
+	hook.OwnTime += grown(s.header.OwnTime, h.OwnTime)
+	hook.Errors += grown(s.header.HookErrors, h.HookErrors)
+	s.header = h
+}
+
+// Limits takes a sample of what the control group of a job may use.
+func (n *Node) Limits(t Tenant, l recording.Limits) {
+	j := n.job(t)
+	j.UsableCores = unit.Maybe[float64]{}
+	if !math.IsNaN(float64(l.Usable)) {
+		j.UsableCores = unit.Some(float64(l.Usable))
+	}
+	if l.ThrottledTime != recording.Unknown64 {
+		j.ThrottledTime = unit.Some(j.ThrottledTime.Or(0) + l.ThrottledTime)
+	}
+}
+
+// Tick settles what can be settled at the time now (ns, CLOCK_MONOTONIC), and forgets what has ended long ago.
+func (n *Node) Tick(now uint64) {
+	n.now = max(n.now, now)
+	for _, s := range n.streams {
+		s.handOff(n.now)
+	}
+	n.assign()
+	for _, d := range n.devices {
+		d.settle(n.settled())
+	}
+	n.forget()
+}
+
+// settled is the time up to which every source has told.
+func (n *Node) settled() int64 { return int64(n.now - min(n.now, n.options.Lag)) }
+
+// forget drops rows that ended long ago.
+func (n *Node) forget() {
+	over := func(running bool, ended uint64) bool { return !running && n.now-min(ended, n.now) > n.options.Forget }
+	maps.DeleteFunc(n.tenancies, func(_ tenancyKey, t *tenancy) bool { return over(t.open > 0, t.ended) })
+	maps.DeleteFunc(n.ranks, func(_ rankKey, r *rank) bool { return over(r.processes > 0, r.ended) })
+	maps.DeleteFunc(n.groups, func(_ groupKey, g *group) bool { return over(g.processes > 0, g.ended) })
+	living := map[Tenant]bool{}
+	for k := range n.ranks {
+		living[k.tenant] = true
+	}
+	for k := range n.tenancies {
+		living[k.tenant] = true
+	}
+	maps.DeleteFunc(n.jobs, func(t Tenant, _ *job) bool { return !living[t] })
+	maps.DeleteFunc(n.pods, func(_ podKey, t Tenant) bool { return !living[t] })
+	maps.DeleteFunc(n.devices, func(_ string, d *device) bool {
+		return len(d.episodes) == 0 && over(false, max(d.seen, d.since)) && !n.trainedOn(d)
+	})
+	maps.DeleteFunc(n.carried, func(processKey, carried) bool { return n.now-n.options.Begin > resumeWithin })
+}
+
+// job returns the row of a job, made when first asked for.
+func (n *Node) job(t Tenant) *job {
+	j := n.jobs[t]
+	if j == nil {
+		j = &job{Job: Job{Tenant: t}}
+		n.jobs[t] = j
+	}
+	return j
+}
+
+type job struct {
+	Job
+	carried bool
+}
+
+// sorted returns the values of a map in the order of compare.
+func sorted[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
+	return slices.SortedFunc(maps.Values(m), compare)
+}

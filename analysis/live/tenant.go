@@ -1,0 +1,112 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+
+	"github.com/datawait/datawait/probe/recording"
+	"github.com/datawait/datawait/probe/unit"
+)
+
+func (t Tenant) compare(o Tenant) int {
+	return cmp.Or(cmp.Compare(t.Namespace, o.Namespace), cmp.Compare(t.Job, o.Job), cmp.Compare(t.Pod, o.Pod))
+}
+
+// group is the processes that one launcher started on this machine: the ranks of one job. One that starts them again goes on as the
+// same job.
+type group struct {
+	tenant    Tenant
+	processes int
+	ended     uint64 // ns, when the last of them did
+}
+
+// groupKey tells groups apart. Ranks have their launcher in common; a process that is no rank is a group of its own.
+type groupKey struct {
+	folder    string
+	job       string
+	namespace uint64 // of pids
+	pid       int
+}
+
+// rankKey names a row of Ranks: a rank, over all its restarts.
+type rankKey struct {
+	tenant Tenant
+	rank   int // -1 = none
+}
+
+// rank is a row on its way.
+type rank struct {
+	Rank
+	processes int
+	ended     uint64 // ns
+	carried   bool
+}
+
+// group returns the group of a training process. Two groups that live at once have two names: the second "train.py" is
+// "train.py (2)". A job that comes after another has ended takes its name over, and its row goes on.
+func (n *Node) group(id Identity, d recording.Declaration) *group {
+	key := groupOf(id, d)
+	if g := n.groups[key]; g != nil {
+		return g
+	}
+	g := &group{}
+	for k := 1; ; k++ {
+		g.tenant = Tenant{Job: key.job, Namespace: id.Namespace, Pod: id.Pod}
+		if k > 1 {
+			g.tenant.Job = fmt.Sprintf("%s (%d)", key.job, k)
+		}
+		if !n.lives(g.tenant) {
+			break
+		}
+	}
+	n.groups[key] = g
+	return g
+}
+
+func groupOf(id Identity, d recording.Declaration) groupKey {
+	key := groupKey{folder: id.Folder, job: jobName(id, d), namespace: d.Namespace, pid: d.PID}
+	if d.Rank != nil && d.PPID > 1 {
+		key.pid = d.PPID
+	}
+	return key
+}
+
+// lives reports whether some group of that name runs.
+func (n *Node) lives(t Tenant) bool {
+	for _, g := range n.groups {
+		if g.tenant == t && g.processes > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// jobName is what a training process calls its job, else its folder, its pod, its script.
+func jobName(id Identity, d recording.Declaration) string {
+	script := ""
+	if len(d.Argv) > 0 && d.Argv[0] != "" && d.Argv[0] != "-c" && d.Argv[0] != "-" {
+		script = path.Base(d.Argv[0])
+	}
+	return recording.Name(cmp.Or(d.Job, id.Job, script, id.Pod, "python"))
+}
+
+// rank returns the row of a training process.
+func (n *Node) rank(t Tenant, d recording.Declaration) *rank {
+	key := rankKey{t, -1}
+	if d.Rank != nil {
+		key.rank = *d.Rank
+	}
+	r := n.ranks[key]
+	if r == nil {
+		r = &rank{Rank: Rank{Tenant: t}}
+		if d.Rank != nil {
+			r.Rank.Rank = unit.Some(*d.Rank)
+		}
+		n.ranks[key] = r
+	}
+	if d.WorldSize != nil {
+		r.WorldSize = unit.Some(*d.WorldSize)
+	}
+	return r
+}
