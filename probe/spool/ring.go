@@ -22,6 +22,9 @@ type ring struct {
 	checked  uint64 // ns, when the process was last looked for
 	outlives bool   // it still ran when it was read for the last time
 	replaced bool   // its process became another program (execve), which has a ring of its own
+	outside  int    // what its process is called here, if it lives in another pid namespace and was found; 0 = it was not
+	moved    uint64 // head when the ring last moved, and when that was; of such a process
+	movedAt  uint64 // ns
 	failures int    // polls in a row in which it could not be read
 	paired   uint64 // monotonic time of the newest clock note in the sink
 	told     recording.LostNote

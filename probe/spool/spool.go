@@ -33,6 +33,9 @@ type Options struct {
 	Alive func(pid int, startTicks uint64) bool
 	// Namespace is the pid namespace in which Alive knows pids, by its inode. 0 = this process's own.
 	Namespace uint64
+	// Silent is for how long, in ns, a ring may stand still whose process lives in another pid namespace and is not found in /proc: then
+	// it counts as ended. 0 = for ever, which is right where the job's own end is seen.
+	Silent uint64
 }
 
 const (
@@ -223,7 +226,7 @@ func (d *Drainer) hasEnded(r *ring, now uint64) bool {
 		return true
 	}
 	if d.foreign(r) {
-		return false // its pid means another process here: it is followed until it is closed, or to the end of the run
+		return d.foreignEnded(r, now)
 	}
 	if r.checked != 0 && now-r.checked < aliveEvery {
 		return false

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
+	"github.com/datawait/datawait/cmd/datawait/internal/gpuwatch"
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
-	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/gpu/child"
+	"github.com/datawait/datawait/probe/gpu/served"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -21,7 +22,7 @@ func newGPUChild(s Streams) *cobra.Command {
 	var o gpusource.Options
 	var wanted string
 	cmd := &cobra.Command{
-		Use:    wrap.GPUChildCommand,
+		Use:    gpuwatch.Command,
 		Short:  "Read GPU counters for an agent (started by datawait itself)",
 		Hidden: true,
 		Args:   noArguments,
@@ -35,6 +36,9 @@ func newGPUChild(s Streams) *cobra.Command {
 			}
 			ctx, stop := child.UntilEOF(cmd.Context(), s.In)
 			defer stop()
+			if conn := choice.Served(o); conn != nil {
+				return served.Relay(ctx, s.Out, conn)
+			}
 			source, poll, err := choice.Open(ctx, o)
 			if err != nil {
 				return err
@@ -46,6 +50,7 @@ func newGPUChild(s Streams) *cobra.Command {
 	cmd.Flags().StringVar(&wanted, "gpu", gpusource.Emulated, "what to read")
 	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the busy logs")
 	cmd.Flags().DurationVar(&o.Interval, "interval", 100*time.Millisecond, "length of one window")
+	cmd.Flags().BoolVar(&o.Own, "own", false, "ask no other datawait")
 	cmd.Flags().Uint64Var(&o.Since, "since", 0, "CLOCK_MONOTONIC in ns before which no window begins")
 	return cmd
 }

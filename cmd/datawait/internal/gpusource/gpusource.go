@@ -4,8 +4,10 @@
 package gpusource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/datawait/datawait/probe/gpu/emulated"
 	"github.com/datawait/datawait/probe/gpu/nvml"
 	"github.com/datawait/datawait/probe/gpu/scrape"
+	"github.com/datawait/datawait/probe/gpu/served"
 )
 
 // Kinds of sources, as --gpu has them.
@@ -84,6 +87,25 @@ type Options struct {
 	Dir      string        // where busy logs of emulated devices appear
 	Since    uint64        // CLOCK_MONOTONIC ns: no window of theirs begins before
 	Interval time.Duration // of a window
+	Own      bool          // no other datawait is asked: this one has the counters
+}
+
+// Socket is where a datawait that is left running offers its GPU samples: as it is told, else where systemd's unit has it.
+func Socket(getenv func(string) string) string {
+	return cmp.Or(getenv("DATAWAIT_GPU_SOCKET"), "/run/datawait/gpu.sock")
+}
+
+// Served returns a connection to the datawait that has the counters of this machine, nil where there is none or the choice is another:
+// rung 0 of the ladder. Where a job made an emulated device, that is meant.
+func (c Choice) Served(o Options) net.Conn {
+	if o.Own || c.Kind != Auto || c.Made(o.Dir) {
+		return nil
+	}
+	conn, err := served.Dial(Socket(os.Getenv))
+	if err != nil {
+		return nil
+	}
+	return conn
 }
 
 // Due reports whether there is something to sample: whatever was asked for by name, else an emulated device or signs of NVIDIA's driver.
@@ -93,7 +115,7 @@ func (c Choice) Due(dir string) bool {
 		return false
 	case Auto:
 		logs, _ := filepath.Glob(filepath.Join(dir, "gpu-*.busy"))
-		return len(logs) > 0 || driver()
+		return len(logs) > 0 || driver() || offered()
 	}
 	return true
 }
@@ -102,6 +124,12 @@ func (c Choice) Due(dir string) bool {
 func (c Choice) Made(dir string) bool {
 	logs, _ := filepath.Glob(filepath.Join(dir, "gpu-*.busy"))
 	return len(logs) > 0
+}
+
+// offered reports whether some datawait offers samples: a training pod sees its socket, and no driver.
+func offered() bool {
+	info, err := os.Stat(Socket(os.Getenv))
+	return err == nil && info.Mode()&os.ModeSocket != 0
 }
 
 // signs are files that NVIDIA's driver brings; one is enough.

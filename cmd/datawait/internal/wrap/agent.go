@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/datawait/datawait/cmd/datawait/internal/gpuwatch"
 	"github.com/datawait/datawait/cmd/datawait/internal/run"
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/host"
@@ -28,7 +29,7 @@ type agent struct {
 	pace    pace
 	machine *host.Host
 	pythons *pythons
-	gpu     *gpuWatch
+	gpu     *gpuwatch.Watch
 	holders holders
 	said    map[string]bool // sentences told once
 
@@ -77,7 +78,7 @@ func startAgent(s *session, out string) (*agent, error) {
 	if a.page, err = recording.CreateControl(s.folder.Dir, uint32(os.Getpid())); err != nil {
 		return nil, errors.Join(err, a.abandon())
 	}
-	a.gpu = newGPUWatch(s.options, s.folder.Dir, a.declaration(), clock.Mono())
+	a.gpu = gpuwatch.New(gpuwatch.Options{GPU: s.options.GPU, Interval: s.options.Interval, Dir: s.folder.Dir, Declaration: a.declaration(), Since: clock.Mono()})
 	a.drainer = spool.Watch(s.folder.Dir, a.tap, spool.Options{Remove: true})
 	if s.options.Test {
 		a.test = newConductor(s.planOptions(), a.page, a.tap)

@@ -128,7 +128,7 @@ func (a *agent) tellTrouble(elapsed time.Duration, live []spool.Process) {
 }
 
 // watchGPU takes what the GPU child sent.
-func (a *agent) watchGPU(ctx context.Context, _ uint64) error { return a.gpu.poll(ctx, a.tap) }
+func (a *agent) watchGPU(ctx context.Context, _ uint64) error { return a.gpu.Poll(ctx, a.tap) }
 
 // flush brings what was gathered onto the disk when it is time again, and takes away the rings that hold nothing else. In memory
 // they may not pile up: a job can start workers every second.
@@ -156,7 +156,7 @@ func (a *agent) finish(e ended) error {
 	a.stop()
 	a.loop.Wait()
 	now := clock.Mono()
-	err := errors.Join(a.gpu.finish(a.tap), a.drainer.Finish(now))
+	err := errors.Join(a.gpu.Finish(a.tap), a.drainer.Finish(now))
 	counts := a.drainer.Counts()
 	a.drainer.Close()
 	a.page.Close()
@@ -188,7 +188,7 @@ func (a *agent) notesAtEnd(counts spool.Counts) {
 
 // warnings are sentences for the report.
 func (a *agent) warnings(counts spool.Counts) (w []string) {
-	if why := a.gpu.warning(); why != "" {
+	if why := a.gpu.Warning(); why != "" {
 		w = append(w, why)
 	}
 	if why := a.holders.warning(&a.tap.gpus); why != "" {

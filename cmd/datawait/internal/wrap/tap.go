@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/datawait/datawait/probe/alloc"
 	"github.com/datawait/datawait/probe/host"
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -18,7 +19,7 @@ type tap struct {
 	loaders   map[loaderKey]recording.Iterator
 	guarded   map[recording.StreamID]bool // training processes in which the cached-data test began, and the save-guard is armed
 	processes []host.Known                // of the job, with a ring
-	gpus      gpusSeen
+	gpus      alloc.Seen
 	forgetAt  int     // how many of them make it worth looking for ended ones
 	sm        float64 // activity in the newest window, negative = not known
 	memory    uint64  // bytes available, unknown = all bits set
@@ -32,7 +33,7 @@ type loaderKey struct {
 }
 
 func newTap(s recording.Sink) *tap {
-	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, guarded: map[recording.StreamID]bool{}, gpus: newGPUsSeen(), sm: -1,
+	return &tap{Sink: s, loaders: map[loaderKey]recording.Iterator{}, guarded: map[recording.StreamID]bool{}, gpus: alloc.NewSeen(), sm: -1,
 		memory: recording.Unknown64, limit: recording.Unknown64}
 }
 
@@ -54,7 +55,7 @@ func (t *tap) Records(id recording.StreamID, records []recording.Record) error {
 				t.sm = sm
 			}
 		case recording.KindGPUProcess:
-			t.gpus.process(id, r.GPUProcess())
+			t.gpus.Process(id, r.GPUProcess())
 		case recording.KindMachine:
 			t.memory = r.Machine().MemoryAvailable
 		case recording.KindLimits:
@@ -78,7 +79,7 @@ func (t *tap) Declare(d recording.Declaration) (recording.StreamID, error) {
 
 // Note passes a note on.
 func (t *tap) Note(id recording.StreamID, note json.RawMessage) error {
-	t.gpus.note(id, note)
+	t.gpus.Note(id, note)
 	return t.keep(t.Sink.Note(id, note))
 }
 

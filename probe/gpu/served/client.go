@@ -1,0 +1,75 @@
+package served
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// client is one connection, and the frames that it has yet to be sent.
+type client struct {
+	conn    net.Conn
+	frames  chan []byte
+	pipe    *recording.PipeWriter
+	streams map[recording.StreamID]recording.StreamID // as the pipe numbers them
+}
+
+var errSlow = errors.New("the client does not read")
+
+func newClient(conn net.Conn) (c *client, err error) {
+	c = &client{conn: conn, frames: make(chan []byte, mostQueued), streams: map[recording.StreamID]recording.StreamID{}}
+	c.pipe, err = recording.NewPipeWriter(c)
+	return c, err
+}
+
+// Write queues one frame.
+func (c *client) Write(frame []byte) (int, error) {
+	select {
+	case c.frames <- append([]byte(nil), frame...):
+		return len(frame), nil
+	default:
+		return 0, errSlow
+	}
+}
+
+func (c *client) declare(id recording.StreamID, d recording.Declaration) (err error) {
+	c.streams[id], err = c.pipe.Declare(d)
+	return err
+}
+
+func (c *client) records(id recording.StreamID, records []recording.Record) error {
+	return c.pipe.Records(c.streams[id], records)
+}
+
+func (c *client) note(id recording.StreamID, raw json.RawMessage) error {
+	return c.pipe.Note(c.streams[id], raw)
+}
+
+// dialFor is how long a socket may take that somebody listens on.
+const dialFor = time.Second
+
+// Dial connects to the agent that listens on path.
+func Dial(path string) (net.Conn, error) { return net.DialTimeout("unix", path, dialFor) }
+
+// ErrLeft says that the agent that had the samples ended.
+var ErrLeft = errors.New("the datawait that serves GPU samples on this machine ended")
+
+// Relay passes what comes over a connection on to w, until ctx ends or the other side does.
+func Relay(ctx context.Context, w io.Writer, conn net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	_, err := io.Copy(w, conn)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil:
+		return ErrLeft
+	}
+	return err
+}
