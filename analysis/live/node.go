@@ -177,3 +177,31 @@ type job struct {
 func sorted[K comparable, V any](m map[K]V, compare func(a, b V) int) []V {
 	return slices.SortedFunc(maps.Values(m), compare)
 }
+
+// TenantOf returns whose a stream is, of a training process or of a worker whose training process is known.
+func (n *Node) TenantOf(id recording.StreamID) (t Tenant, ok bool) {
+	s := n.streams[id]
+	if s == nil || s.rank == nil {
+		return t, false
+	}
+	return s.rank.Tenant, true
+}
+
+// Has reports whether a tenant has a GPU now, or had it so recently that its counters are still to come.
+func (n *Node) Has(t Tenant, uuid string) bool {
+	d := n.devices[uuid]
+	if d == nil {
+		return false
+	}
+	for _, e := range d.episodes {
+		if e.of.Tenant == t || e.of.Tenant.Job == Shared && n.holds(d, t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *Node) holds(d *device, t Tenant) bool {
+	holders, _ := d.holders()
+	return slices.Contains(holders, t)
+}

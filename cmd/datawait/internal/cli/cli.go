@@ -31,6 +31,7 @@ const rootExample = `  datawait demo                                  the whole 
   datawait diagnose -- python3 train.py          a throw-away run: live steps, then steps on cached batches
   datawait record -- python3 train.py            only watch, until the command ends
   datawait report datawait-train-20261130-0712   make the report again from what a run left
+  datawait serve                                 left running: where GPU time goes, for Prometheus
   datawait compare before after                  what a change came to, and whether predictions came true`
 
 func newRoot(s Streams) *cobra.Command {
@@ -64,6 +65,6 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newServe(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
 	return root
 }

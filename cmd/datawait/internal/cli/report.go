@@ -12,6 +12,7 @@ import (
 	"github.com/datawait/datawait/cmd/datawait/internal/folder"
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
+	"github.com/datawait/datawait/cmd/datawait/internal/shelf"
 	"github.com/datawait/datawait/cmd/datawait/internal/trackrecord"
 	"github.com/datawait/datawait/cmd/datawait/internal/tty"
 	"github.com/datawait/datawait/probe/recording"
@@ -29,12 +30,14 @@ const reportExample = `  datawait report datawait-train-20261130-0712
   datawait report --format json datawait-train-20261130-0712 | jq .step.data_wait_share
   datawait report --format md -o ticket.md datawait-train-20261130-0712
   datawait report --format terminal /dev/shm/datawait-0/run-4711-998877      a spool that was left behind
+  datawait report --job train.py -o report /var/lib/datawait                 what datawait serve saw of a job last
   datawait report --gpu-hour-cost 2.50 datawait-train-20261130-0712
   datawait report --fail-on 20% datawait-train-20261130-0712`
 
 // reportFlags are the flags of report.
 type reportFlags struct {
 	format, out, failOn, record string
+	job                         string
 	hourCost                    float64
 }
 
@@ -49,12 +52,20 @@ func newReport(s Streams) *cobra.Command {
 			if len(args) != 1 {
 				return usage("`datawait report --help` has examples", "report takes one recording, but was given %d", len(args))
 			}
-			return f.run(s, args[0])
+			dir := args[0]
+			if f.job != "" {
+				var err error
+				if dir, err = shelf.Find(dir, f.job); err != nil {
+					return failed(err, statusFailed)
+				}
+			}
+			return f.run(s, dir)
 		},
 	}
 	cmd.Flags().StringVar(&f.format, "format", reports.DefaultList, "forms, a `list` of terminal, html, md, json, png")
 	cmd.Flags().StringVarP(&f.out, "out", "o", "", "`file` for a single form (- for stdout), or folder for the files")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "exit with 3 on these findings, a `list` such as 30%,storage-latency,epoch-start=5%")
+	cmd.Flags().StringVar(&f.job, "job", "", "`name` of a job that datawait serve watches; DIR is its state folder")
 	addHourCost(cmd, &f.hourCost)
 	addTrackRecord(cmd, &f.record)
 	complete(cmd, "format", formatNames()...)

@@ -1,0 +1,176 @@
+package shelf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/datawait/datawait/analysis/live"
+)
+
+// Job is a job that has recordings.
+type Job struct {
+	Tenant live.Tenant
+	Dir    string
+	Slices []Slice // in the order of time
+}
+
+// Slice is one recording of a job.
+type Slice struct {
+	Dir   string
+	Began time.Time
+	Ended time.Time // of its last write
+	Bytes int64
+}
+
+// Recordings is the folder of the jobs below a state folder.
+const Recordings = "recordings"
+
+// ErrNoJob is that there is no recording of that job.
+var ErrNoJob = errors.New("no such job is recorded")
+
+// short is how long a slice must be to be preferred to the one before it.
+const short = 2 * time.Minute
+
+// Find returns the newest recording of a job that is worth reading: one that was only just begun gives way to the one before. The job is
+// named as its metrics name it, or as namespace/job, or namespace/job/pod.
+func Find(state, name string) (string, error) {
+	jobs, err := Jobs(filepath.Join(state, Recordings))
+	if err != nil {
+		return "", err
+	}
+	found := slices.DeleteFunc(slices.Clone(jobs), func(j Job) bool { return len(j.Slices) == 0 || !j.called(name) })
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("%w: %q; there are %s", ErrNoJob, name, listed(jobs))
+	case 1:
+	default:
+		return "", fmt.Errorf("%w by that name alone: %q may be %s", ErrNoJob, name, listed(found))
+	}
+	all := found[0].Slices
+	best := all[len(all)-1]
+	if len(all) > 1 && best.Ended.Sub(best.Began) < short {
+		best = all[len(all)-2]
+	}
+	return best.Dir, nil
+}
+
+func (j Job) called(name string) bool {
+	t := j.Tenant
+	return name == t.Job || name == t.Namespace+"/"+t.Job || name == t.Namespace+"/"+t.Job+"/"+t.Pod
+}
+
+func (j Job) String() string {
+	if j.Tenant.Namespace == "" {
+		return j.Tenant.Job
+	}
+	return j.Tenant.Namespace + "/" + j.Tenant.Job + "/" + j.Tenant.Pod
+}
+
+func listed(jobs []Job) string {
+	var names []string
+	for _, j := range jobs {
+		if len(j.Slices) > 0 {
+			names = append(names, j.String())
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Jobs lists what is on the shelf, in the order of names. A folder that holds something else is left alone.
+func Jobs(dir string) (jobs []Job, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for recordings: %w", err)
+	}
+	for _, e := range entries {
+		j := Job{Dir: filepath.Join(dir, e.Name())}
+		b, err := os.ReadFile(filepath.Join(j.Dir, about))
+		if err != nil || json.Unmarshal(b, &j.Tenant) != nil {
+			continue
+		}
+		j.Slices = slicesOf(j.Dir)
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+func slicesOf(dir string) (all []Slice) {
+	entries, _ := os.ReadDir(dir) // what cannot be read has no slices
+	for _, e := range entries {
+		began, err := time.Parse(sliceForm, e.Name())
+		if err != nil || !e.IsDir() {
+			continue
+		}
+		s := Slice{Dir: filepath.Join(dir, e.Name()), Began: began, Ended: began}
+		_ = filepath.WalkDir(s.Dir, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil
+			}
+			if info, err := d.Info(); err == nil {
+				s.Bytes += info.Size()
+				if info.ModTime().After(s.Ended) {
+					s.Ended = info.ModTime()
+				}
+			}
+			return nil
+		})
+		all = append(all, s)
+	}
+	return all
+}
+
+// tidy throws away the oldest slices of a job that has too many bytes, then the oldest of all, and jobs of long ago. What is being
+// written stays.
+func (s *Shelf) tidy(now time.Time) error {
+	jobs, err := Jobs(s.options.Dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	var all []Slice
+	total := int64(0)
+	for _, j := range jobs {
+		open := s.isOpen(j.Tenant)
+		keep, bytes := 0, int64(0)
+		for i := len(j.Slices) - 1; i >= 0; i-- {
+			bytes += j.Slices[i].Bytes
+			if young := now.Sub(j.Slices[i].Ended) < s.options.Age; !young || bytes > s.options.Keep && keep > 0 {
+				errs = append(errs, os.RemoveAll(j.Slices[i].Dir))
+				continue
+			}
+			keep++
+			total += j.Slices[i].Bytes
+			if !open || i < len(j.Slices)-1 {
+				all = append(all, j.Slices[i])
+			}
+		}
+		if keep == 0 && !open {
+			errs = append(errs, os.RemoveAll(j.Dir))
+		}
+	}
+	slices.SortFunc(all, func(a, b Slice) int { return a.Ended.Compare(b.Ended) })
+	for len(all) > 0 && total > s.options.All {
+		total -= all[0].Bytes
+		errs = append(errs, os.RemoveAll(all[0].Dir))
+		all = all[1:]
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Shelf) isOpen(t live.Tenant) bool {
+	v := s.volumes[t]
+	return v != nil && v.writer != nil
+}
