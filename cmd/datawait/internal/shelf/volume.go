@@ -17,14 +17,14 @@ import (
 
 // volume is one job's recording on its way.
 type volume struct {
-	tenant  live.Tenant
-	writer  *recording.Writer // of the slice that is written, nil between two
-	began   time.Time
-	bytes   int64                                     // of records in it
-	ids     map[recording.StreamID]recording.StreamID // as the slice numbers them
-	last    time.Time // when the job was seen to run
-	failed  bool      // the disk refused; tried again at retry
-	retry   time.Time
+	tenant live.Tenant
+	writer *recording.Writer // of the slice that is written, nil between two
+	began  time.Time
+	bytes  int64                                     // of records in it
+	ids    map[recording.StreamID]recording.StreamID // as the slice numbers them
+	last   time.Time                                 // when the job was seen to run
+	failed bool                                      // the disk refused; tried again at retry
+	retry  time.Time
 }
 
 // open begins a slice.
