@@ -27,6 +27,9 @@ type device struct {
 // mostWindows of one GPU wait for being booked: an hour of windows of 100 ms. More come from a source that lies about time.
 const mostWindows = 36000
 
+// ahead is how far, in ns, a window may lie behind the last Tick: a loop that was held up is no reason to doubt it.
+const ahead = 3600e9
+
 // device returns the GPU of that UUID, made when first heard of. PyTorch writes UUIDs otherwise than NVML.
 func (n *Node) device(uuid string) *device {
 	if uuid == "" {
@@ -71,7 +74,7 @@ func (s *stream) watch(r *recording.Record) {
 	switch r.Kind() {
 	case recording.KindGPU:
 		d, v := s.gpus[r.Ref()], r.GPU()
-		if d == nil || v.Begin >= v.End || v.End >= never || v.End > s.node.now+s.node.options.Lag || len(d.windows) >= mostWindows {
+		if d == nil || v.Begin >= v.End || v.End >= never || v.End > s.node.now+ahead || len(d.windows) >= mostWindows {
 			return
 		}
 		d.windows = append(d.windows, v)

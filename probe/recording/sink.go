@@ -28,6 +28,7 @@ type Declaration struct {
 	Argv        []string          `json:"argv,omitempty"`
 	Python      string            `json:"python,omitempty"`
 	Torch       string            `json:"torch,omitempty"`
+	Job         string            `json:"job,omitempty"` // what the job is called that the process belongs to; "" = not told
 	Rank        *int              `json:"rank"`
 	LocalRank   *int              `json:"local_rank"`
 	WorldSize   *int              `json:"world_size"`
