@@ -15,9 +15,17 @@ import (
 // counter of a MIG slice, and what one window says of another are for a finished recording alone.
 type Book struct {
 	begin, idleAfter int64
+	impatience       int64 // ns; 0 = none
 	streams          []*stream
 	pages            []*account
 }
+
+// Impatient bounds in time, in ns, how long a wait is held back for a device's clock of which nothing has been seen. Where steps take minutes
+// a running job would show nothing for an hour; what a clock then tells of its first waits comes too late.
+func (b *Book) Impatient(ns int64) { b.impatience = ns }
+
+// Unclocked says of a stream that no device's clock tells of its waits: they are not held back for one.
+func (b *Book) Unclocked(id recording.StreamID) { b.streams[id-1].blind = patience + 1 }
 
 // account is the page of one GPU.
 type account struct {

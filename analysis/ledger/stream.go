@@ -215,6 +215,9 @@ func (s *stream) settle(t int64) {
 		s.add(s.iterators[0].Span)
 		s.iterators = s.iterators[1:]
 	}
+	for limit := s.book.impatience; limit > 0 && !s.clocked && len(s.fetches) > 0 && t-s.fetches[0].Begin > limit; s.fetches = s.fetches[1:] {
+		s.add(s.fetches[0].Span)
+	}
 	if t == math.MaxInt64 {
 		for _, f := range s.fetches {
 			s.add(f.Span)

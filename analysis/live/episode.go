@@ -38,6 +38,9 @@ type episode struct {
 	streams    map[*stream]recording.StreamID
 }
 
+// impatience is for how long, in ns, a wait is held back for a device's clock that has never been seen.
+const impatience = 60e9
+
 // assign begins and ends episodes as GPUs change hands.
 func (n *Node) assign() {
 	n.locate()
@@ -111,6 +114,7 @@ func (d *device) begin(t Tenant, at uint64) {
 	of.open++
 	of.resume(d, at)
 	e := &episode{of: of, gpu: d, begin: at, book: ledger.NewBook(int64(at), d.node.options.IdleAfter), streams: map[*stream]recording.StreamID{}}
+	e.book.Impatient(impatience)
 	e.agent, _ = e.book.Declare(recording.Declaration{Producer: recording.ProducerAgent}) // a Book refuses nothing
 	e.device(d.note)
 	d.episodes = append(d.episodes, e)
@@ -155,7 +159,7 @@ func (n *Node) opened(d *device, t Tenant) (first uint64) {
 
 // over ends an episode; it is closed when all that belongs to it has been told.
 func (e *episode) over(at uint64) {
-	e.end = max(at, e.begin, 1)
+	e.end = max(at, e.settledTo(), 1)
 	e.gpu.booked = e.end
 	e.of.open--
 	e.of.ended = e.end
@@ -175,6 +179,9 @@ func (e *episode) records(s *stream, records []recording.Record) {
 		d.GPUUUID = &e.gpu.id
 		id, _ = e.book.Declare(d)
 		e.streams[s] = id
+		if s.training.unseen > mostUnclocked {
+			e.book.Unclocked(id)
+		}
 		if s.trainedBefore(e.begin) { // else what comes before its next record would look like a start
 			_ = e.book.Records(id, []recording.Record{recording.Step{Begin: recording.Unknown64, End: e.begin}.Encode()})
 		}

@@ -143,7 +143,7 @@ func TestOneJobIsCounted(t *testing.T) {
 	p.epoch(12, 1, 2, 0)
 	end := p.steps(15, 40, 0.3, 0.7, 0) // to 55
 	m.windows(0, 0, 60, 0.7, 0.5, recording.GPUHeldKnown|recording.GPUHeld)
-	m.Tick(at(60))
+	m.Tick(at(57))
 
 	r := m.rankOf("train.py")
 	if r.Steps != 40 || r.Fetches != 41 || r.Epochs != 1 || !r.Running {
@@ -419,20 +419,20 @@ func TestRestartGoesOn(t *testing.T) {
 	q := n.train(7, "train.py", "GPU-a", 10) // the same ring is read again from its start
 	q.epoch(11, 1, 1, 0)
 	q.steps(13, 20, 0.5, 0.5, 0)
-	q.steps(33, 30, 0.5, 0.5, 0) // 17 of them while nobody looked
+	q.steps(33, 120, 0.5, 0.5, 0) // 17 of them while nobody looked
 	n.Tick(at(51))
-	n.windows(0, 50, 70, 0.5, 0.4, recording.GPUHeldKnown|recording.GPUHeld)
-	n.Tick(at(65))
+	n.windows(0, 50, 160, 0.5, 0.4, recording.GPUHeldKnown|recording.GPUHeld)
+	n.Tick(at(152.2))
 	r := n.rankOf("train.py")
-	if r.Steps != 50 || r.Hook.Lost != 0 || !r.Carried {
+	if r.Steps != 140 || r.Hook.Lost != 0 || !r.Carried {
 		t.Errorf("%+v", r)
 	}
-	near(t, "wait", r.Wait, 25)
+	near(t, "wait", r.Wait, 70)
 	x := n.tenancyOf("GPU-a", "train.py")
 	if !x.Running || !x.Carried || sum(x.Books) != x.Books.Allocated {
 		t.Errorf("%+v", x)
 	}
-	near(t, "allocated", uint64(x.Books.Allocated), 53) // from 10 to 63, the outage included
+	near(t, "allocated", uint64(x.Books.Allocated), 140) // from 10 to 150, the outage included
 	for a, ns := range before.NS {
 		if x.Books.NS[a] < ns {
 			t.Errorf("account %v went back", ledger.Account(a))

@@ -24,6 +24,7 @@ type training struct {
 	fetches   int                  // before that was seen
 	iterators map[iteration]uint64 // made, and nothing fetched from them yet: ns it took
 	unclocked []clocked            // fetches of which the device's clock has not told yet, in order
+	unseen    int                  // waits in a row of which no clock told
 	claims    map[int]claim        // workers, by pid
 	sent      map[batchKey]uint64  // ns, when batches were sent that were not fetched yet
 	awaited   []awaited            // fetches whose batch was not told of yet, in order
@@ -136,6 +137,7 @@ func (s *stream) fetch(seq uint32, f recording.Fetch) {
 		}
 		t.exit = f.Exit
 		t.unclocked = append(t.unclocked, clocked{seq, wait})
+		t.unseen++
 		if len(t.unclocked) > mostUnclocked {
 			t.unclocked = slices.Delete(t.unclocked, 0, 1)
 		}
@@ -187,6 +189,7 @@ func (t *training) exposed(r *Rank, e recording.Exposed) {
 	for i, f := range t.unclocked {
 		if f.seq == e.Fetch {
 			t.unclocked = slices.Delete(t.unclocked, 0, i+1) // the clock tells in order
+			t.unseen = 0
 			if e.Idle < never {
 				r.WaitClocked += f.wait
 				r.Exposed += min(e.Idle, f.wait)

@@ -23,8 +23,8 @@ type reporter struct {
 	busy  chan struct{}
 }
 
-// reportWithin is how long a report may take.
-const reportWithin = time.Minute
+// reportWithin is how long a report may take: less than an answer may.
+const reportWithin = 25 * time.Second
 
 var jobsPage = template.Must(template.New("jobs").Parse(`<!doctype html><meta charset="utf-8"><title>datawait: recorded jobs</title>
 <h1>Recorded jobs</h1>

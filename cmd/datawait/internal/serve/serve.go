@@ -18,7 +18,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/web"
 	exporter "github.com/datawait/datawait/exporters/prometheus"
@@ -96,8 +95,8 @@ func (a *agent) reports(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.list)
 	mux.HandleFunc("GET /report", h.report)
-	err := web.ServeHandler(ctx, web.Config{Listen: a.options.ReportListen, WebConfig: a.options.ReportConfig, Grace: time.Minute, Log: a.log,
-		Listening: func(at net.Addr) { a.log.Info("reports on request", "address", at.String()) }}, mux)
+	err := web.Serve(ctx, web.Config{Listen: a.options.ReportListen, WebConfig: a.options.ReportConfig, Handler: mux, Log: a.log,
+		Listening: func(at net.Addr) { a.log.Info("reports on request", "address", at.String()) }})
 	if err != nil {
 		return fmt.Errorf("making reports on request: %w", err)
 	}

@@ -30,6 +30,8 @@ type Config struct {
 	Within   time.Duration         // the longest a living loop takes to come round; 0 = 30 s
 	Grace    time.Duration         // that answers have to come to their end when the agent stops; 0 = 5 s
 
+	Handler http.Handler // what is shown instead of all that, with the same care; nil = that
+
 	Listening func(net.Addr) // is told once there is a socket; may be nil
 	Log       *slog.Logger   // nil = slog.Default()
 }
@@ -116,7 +118,11 @@ func cause(err error) error {
 
 // answer serves a socket until ctx ends.
 func (c Config) answer(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: c.handler(time.Now()), ReadHeaderTimeout: headerTimeout, ReadTimeout: 2 * headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+	shown := c.Handler
+	if shown == nil {
+		shown = c.handler(time.Now())
+	}
+	server := &http.Server{Handler: shown, ReadHeaderTimeout: headerTimeout, ReadTimeout: 2 * headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn)}
 	ended := make(chan error, 1)
 	go func() { ended <- toolkit.Serve(l, server, &toolkit.FlagConfig{WebConfigFile: &c.WebConfig}, c.Log) }()
