@@ -19,8 +19,8 @@ package ` + "`analysis/live`" + `; the accounts are explained in ` + "`analysis/
   ` + "`sum by (training_job) (rate(datawait_data_wait_seconds_total[5m])) / sum by (training_job) (rate(datawait_training_seconds_total[5m]))`" + `.
 - Each counter that is a part of something has the whole beside it, and the whole is only what was seen. A series that is not there is not known; it is never 0 instead.
 - Every counter of a GPU, a rank or a job is 0 in its first scrape and for the scrape interval (` + "`--scrape-interval`" + `: give the longest of your servers), so that
-  increase() sees all of it. What a restarted agent read back from its state file goes on where it was.
-- A counter never goes back while its subject is there. A subject that has ended stays for the time of ` + "`--forget`" + `.
+  increase() sees all of it, of short jobs too. What a restarted agent read back from its state file goes on where it was.
+- A counter never goes back while its subject is there. A subject that has ended stays for the time of ` + "`--forget`" + `; then all its series are gone.
 - Labels that name a tenant are ` + "`training_job`, `training_namespace` and `training_pod`" + `, empty where not known. Names are at most 200 bytes of valid UTF-8; control characters
   are shown as U+FFFD. Rows whose labels are the same (two jobs of one name) are one: counters are added, and it runs while one of them does.
 - No more than ` + "`--series-limit`" + ` series are shown. Room is given to whole subjects, in the order: the agent and the machine (always), GPUs and their holders, tenancies and ranks

@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/live"
@@ -29,7 +30,7 @@ var tenancyTable = table[live.Tenancy]{
 	families: []family[live.Tenancy]{
 		{metric: metric{name: "datawait_gpu_account_seconds_total",
 			help: "Seconds of the allocated GPU, each booked on one account.",
-			from: "`Tenancy.Books.NS`, the accounts of package ledger; their sum is `datawait_gpu_allocated_seconds_total`",
+			from: "`Tenancy.Books.NS`; the accounts are " + strings.Join(accounts, ", ") + "; their sum is `datawait_gpu_allocated_seconds_total`",
 			more: []string{"account"}, most: len(accounts)},
 			of: func(t *live.Tenancy, e emit) {
 				for i := range accounts {

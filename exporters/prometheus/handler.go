@@ -7,9 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // A scrape is bounded: two servers and a person scrape at once, not more; Prometheus waits 10 s for an answer
@@ -23,21 +26,42 @@ const (
 // Handler answers scrapes, in the text format or OpenMetrics as the server asks, and in protobuf if it asks for native
 // histograms. More of them at once than are useful are told to come again (503). Besides the collector's it shows how many
 // scrapes were answered how, and the few metrics of Go's runtime that client_golang always has.
-func (c *Collector) Handler() http.Handler {
+func (c *Collector) Handler() http.Handler { return c.handler(scrapeTimeout) }
+
+func (c *Collector) handler(timeout time.Duration) http.Handler {
 	registry := client.NewRegistry()
-	registry.MustRegister(c, collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled()))
-	pages := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled()))
+	all := client.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		own, err := c.Gather()
+		if err != nil {
+			return nil, err
+		}
+		rest, err := registry.Gather()
+		return append(own, rest...), err
+	})
+	pages := promhttp.HandlerFor(all, promhttp.HandlerOpts{
 		ErrorLog:            errorLog{c.o.Log},
 		Registry:            registry,
 		MaxRequestsInFlight: pagesAtOnce,
-		Timeout:             scrapeTimeout,
 		EnableOpenMetrics:   true,
+		DisableCompression:  true,
 	})
-	return promhttp.InstrumentMetricHandler(registry, atMost(answersAtOnce, pages))
+	timed := http.TimeoutHandler(compressed(pages), timeout, fmt.Sprintf("the metrics were not there within %v\n", timeout))
+	return promhttp.InstrumentMetricHandler(registry, AtMost(answersAtOnce, timed))
 }
 
-// atMost tells whoever is one too many to come again.
-func atMost(n int, h http.Handler) http.Handler {
+// compressed packs an answer as fast as can be for a server that asks for that, as Prometheus does: a page is a hundredth of its
+// size then. promhttp packs it harder, which takes longer than all the rest.
+func compressed(h http.Handler) http.Handler {
+	wrap, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false))
+	if err != nil {
+		panic(err) // the options are these
+	}
+	return wrap(h)
+}
+
+// AtMost tells whoever is one too many to come again.
+func AtMost(n int, h http.Handler) http.Handler {
 	room := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -45,7 +69,7 @@ func atMost(n int, h http.Handler) http.Handler {
 			defer func() { <-room }()
 			h.ServeHTTP(w, r)
 		default:
-			http.Error(w, fmt.Sprintf("%d scrapes are being answered already, try again later", n), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d are being answered already, try again later", n), http.StatusServiceUnavailable)
 		}
 	})
 }

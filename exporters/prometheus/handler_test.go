@@ -1,7 +1,10 @@
 package prometheus
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -63,6 +66,31 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// What is gathered without a registry is what one gathers, which holds every series to its descriptor and to all others.
+func TestGatherIsWhatARegistryGathers(t *testing.T) {
+	x := full(t, Options{NativeHistograms: true})
+	own, err := x.collector.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := x.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(own) != len(theirs) {
+		t.Fatalf("%d families, a registry gathers %d", len(own), len(theirs))
+	}
+	for i, f := range own {
+		g := theirs[i]
+		if f.GetName() != g.GetName() || f.GetHelp() != g.GetHelp() || f.GetType() != g.GetType() || len(f.Metric) != len(g.Metric) {
+			t.Errorf("%s (%v), %d series; a registry gathers %s (%v), %d", f.GetName(), f.GetType(), len(f.Metric), g.GetName(), g.GetType(), len(g.Metric))
+		}
+	}
+	if a, b := flat(own), flat(theirs); !maps.Equal(a, b) {
+		t.Error("the series are not the same")
+	}
+}
+
 // A metric that is in a table and never shown, or shown without being in a table, is in error.
 func TestEveryMetricIsShown(t *testing.T) {
 	got := full(t, Options{}).scrape()
@@ -113,6 +141,39 @@ func TestFormats(t *testing.T) {
 		if strings.HasPrefix(c.accept, "application/openmetrics") != strings.HasSuffix(body, "# EOF\n") {
 			t.Errorf("%q: ends with %q", c.accept, body[len(body)-20:])
 		}
+	}
+}
+
+// An answer is packed for who asks for that, and is the same.
+func TestCompressed(t *testing.T) {
+	h := full(t, Options{}).collector.Handler()
+	w := get(t, h, "Accept-Encoding", "gzip", "Accept", accept)
+	r, err := gzip.NewReader(w.Body)
+	if err != nil || w.Header().Get("Content-Encoding") != "gzip" {
+		t.Fatal(w.Header(), err)
+	}
+	packed, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := get(t, h, "Accept", accept)
+	if plain.Header().Get("Content-Encoding") != "" {
+		t.Error("who does not ask for it gets it packed")
+	}
+	own := func(page string) string { return page[:strings.Index(page, "# HELP go_")] } // the runtime's numbers move
+	if got, want := own(string(packed)), own(plain.Body.String()); got != want {
+		t.Errorf("%d bytes unpacked, %d plain", len(got), len(want))
+	}
+}
+
+// Who waits too long is told so; the agent does not hold the connection.
+func TestScrapeTimesOut(t *testing.T) {
+	x := full(t, Options{})
+	hang := make(chan struct{})
+	defer close(hang)
+	x.collector.o.Snapshot = func() *live.Snapshot { <-hang; return nil }
+	if w := get(t, x.collector.handler(10*time.Millisecond)); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "within 10ms") {
+		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 }
 

@@ -100,7 +100,8 @@ var agentTable = table[itself]{
 	merge:   func(_, _ *itself) {},
 	order:   func(*itself) order { return health },
 	families: []family[itself]{
-		level("datawait_agent_start_timestamp_seconds", "Unix time at which the agent started, in seconds.", "`Agent.Started`", func(a *itself) float64 { return a.started }),
+		shown("datawait_agent_start_timestamp_seconds", "Unix time at which the agent started, in seconds.", "`Agent.Started`", "not known",
+			func(a *itself) (float64, bool) { return a.started, a.started > 0 }),
 		{metric: metric{name: "datawait_build_info", kind: gauge, help: "1, and the version of datawait and of the Go it was built with.", from: "`Agent.Version`",
 			more: []string{"version", "goversion"}},
 			of: func(a *itself, e emit) { e(1, Clean(a.version), Clean(a.goVersion)) }},

@@ -23,7 +23,7 @@ const cut = "…"
 // (prometheus.io/docs/instrumenting/exposition_formats, "Label values can be any sequence of UTF-8 characters"), of bounded length,
 // and without characters that move the cursor or turn the text around where a person reads it. Two names may become the same.
 func Clean(name string) string {
-	if len(name) <= longest && !strings.ContainsFunc(name, strange) {
+	if len(name) <= longest && !slices.ContainsFunc([]byte(name), beyondPrintableASCII) {
 		return name
 	}
 	whole := true
@@ -41,8 +41,8 @@ func Clean(name string) string {
 	return name[:end] + cut
 }
 
-// strange reports whether a character has to be looked at. An invalid byte reads as utf8.RuneError.
-func strange(r rune) bool { return r == utf8.RuneError || legible(r) != r }
+// beyondPrintableASCII reports whether a name with such a byte has to be looked at; nearly none has.
+func beyondPrintableASCII(b byte) bool { return b < ' ' || b > '~' }
 
 func legible(r rune) rune {
 	if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {

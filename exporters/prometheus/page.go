@@ -27,6 +27,7 @@ type sample struct {
 	value     float64
 	durations *live.Durations
 	native    bool
+	counter   dto.Counter // what Write hands out, so that it is not made one by one
 }
 
 func (s *sample) Desc() *client.Desc { return s.metric.desc }
@@ -35,7 +36,8 @@ func (s *sample) Write(out *dto.Metric) error {
 	out.Label = s.pairs
 	switch s.metric.kind {
 	case counter:
-		out.Counter = &dto.Counter{Value: &s.value}
+		s.counter.Value = &s.value
+		out.Counter = &s.counter
 	case gauge:
 		out.Gauge = &dto.Gauge{Value: &s.value}
 	case histogram:

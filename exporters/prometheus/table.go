@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	client "github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/datawait/datawait/analysis/live"
 )
@@ -16,6 +17,11 @@ const (
 )
 
 func (k kind) String() string { return [...]string{"counter", "gauge", "histogram"}[k] }
+
+// of is the type in a family.
+func (k kind) of() dto.MetricType {
+	return [...]dto.MetricType{dto.MetricType_COUNTER, dto.MetricType_GAUGE, dto.MetricType_HISTOGRAM}[k]
+}
 
 // metric is what is said of one name.
 type metric struct {

@@ -52,7 +52,7 @@ var rules = []rule{
 	{packages: "report/...", may: append([]string{"report/...", "analysis/..."}, leaves...), std: pure,
 		foreign: []string{"gonum.org/v1/plot/...", "golang.org/x/image/...", "golang.org/x/text/...", "github.com/santhosh-tekuri/jsonschema/v6/..."}},
 	{packages: "exporters/...", may: append([]string{"exporters/...", "analysis/..."}, leaves...),
-		foreign: []string{"github.com/prometheus/..."}},
+		foreign: []string{"github.com/prometheus/...", "github.com/klauspost/compress/..."}},
 
 	{packages: "examples/..."},
 	{packages: "cmd/...", may: []string{"..."}, foreign: []string{"..."}},

@@ -6,7 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/datawait/datawait/exporters/prometheus"
 )
+
+// pagesAtOnce is how many first pages are drawn at once; nobody needs more.
+const pagesAtOnce = 4
 
 // handler answers every path. started stands for the loop's last round until it has come round once.
 func (c Config) handler(started time.Time) http.Handler {
@@ -14,7 +19,7 @@ func (c Config) handler(started time.Time) http.Handler {
 	mux.Handle("GET /metrics", c.Metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, c.dead(started, time.Now())) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { say(w, c.problems(started, time.Now())) })
-	mux.HandleFunc("GET /{$}", c.landing)
+	mux.Handle("GET /{$}", prometheus.AtMost(pagesAtOnce, http.HandlerFunc(c.landing)))
 	return guarded(mux)
 }
 

@@ -25,7 +25,7 @@ const rowsOfPage = 64
 
 type jobRow struct {
 	Name, Where, Ranks, Steps, WaitShare, Exposed string
-	waited                                        uint64
+	waited                                        float64
 }
 
 type gpuRow struct {
@@ -63,28 +63,38 @@ func firstOf[T any](rows []T) (first []T, more int) {
 
 // jobRows adds the ranks of each job; the one that waited longest comes first.
 func jobRows(s *live.Snapshot) (rows []jobRow) {
+	all := map[live.Tenant]crew{}
+	for i := range s.Ranks {
+		c := all[s.Ranks[i].Tenant]
+		c.add(&s.Ranks[i])
+		all[s.Ranks[i].Tenant] = c
+	}
 	for _, j := range s.Jobs {
-		var sum live.Rank
-		ranks, running := 0, 0
-		for _, r := range s.Ranks {
-			if r.Tenant != j.Tenant {
-				continue
-			}
-			ranks++
-			if r.Running {
-				running++
-			}
-			sum.Steps += r.Steps
-			sum.Training += r.Training
-			sum.Wait += r.Wait
-			sum.WaitClocked += r.WaitClocked
-			sum.Exposed += r.Exposed
-		}
-		rows = append(rows, jobRow{Name: named(j.Tenant), Where: where(j.Tenant), Ranks: fmt.Sprintf("%d of %d", running, ranks), Steps: fmt.Sprint(sum.Steps),
-			WaitShare: percent(float64(sum.Wait), float64(sum.Training)), Exposed: percent(float64(sum.Exposed), float64(sum.WaitClocked)), waited: sum.Wait})
+		c := all[j.Tenant]
+		rows = append(rows, jobRow{Name: named(j.Tenant), Where: where(j.Tenant), Ranks: fmt.Sprintf("%d of %d", c.running, c.ranks), Steps: fmt.Sprint(c.steps),
+			WaitShare: percent(c.wait, c.training), Exposed: percent(c.exposed, c.clocked), waited: c.wait})
 	}
 	slices.SortStableFunc(rows, func(a, b jobRow) int { return cmp.Compare(b.waited, a.waited) })
 	return rows
+}
+
+// crew sums the ranks of a job; times are ns.
+type crew struct {
+	ranks, running                   int
+	steps                            uint64
+	training, wait, clocked, exposed float64
+}
+
+func (c *crew) add(r *live.Rank) {
+	c.ranks++
+	if r.Running {
+		c.running++
+	}
+	c.steps += r.Steps
+	c.training += float64(r.Training)
+	c.wait += float64(r.Wait)
+	c.clocked += float64(r.WaitClocked)
+	c.exposed += float64(r.Exposed)
 }
 
 // gpuRows adds what all tenants of a GPU did with it.
