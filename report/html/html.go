@@ -17,7 +17,7 @@ import (
 	"github.com/datawait/datawait/report/view"
 )
 
-//go:embed page.html compare.html style.css
+//go:embed page.html compare.html fleet.html style.css
 var files embed.FS
 
 var page = template.Must(template.New("page.html").Funcs(template.FuncMap{

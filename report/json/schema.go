@@ -20,10 +20,16 @@ var Schema []byte
 //go:embed compare.schema.json
 var CompareSchema []byte
 
+// FleetSchema is that of a fleet.
+//
+//go:embed fleet.schema.json
+var FleetSchema []byte
+
 // The names under which the schemas refer to themselves. Nothing is ever fetched from them.
 const (
 	SchemaID        = "urn:datawait:report:1"
 	CompareSchemaID = "urn:datawait:compare:1"
+	FleetSchemaID   = "urn:datawait:fleet:1"
 )
 
 // schema is one of them, compiled when it is first needed.
@@ -34,6 +40,7 @@ type schema struct {
 var (
 	report     = newSchema(SchemaID, func() []byte { return Schema })
 	comparison = newSchema(CompareSchemaID, func() []byte { return CompareSchema })
+	ofFleet    = newSchema(FleetSchemaID, func() []byte { return FleetSchema })
 )
 
 func newSchema(id string, text func() []byte) *schema {
@@ -56,6 +63,9 @@ func Validate(document []byte) error { return report.validate(document) }
 
 // ValidateComparison checks a comparison against its schema.
 func ValidateComparison(document []byte) error { return comparison.validate(document) }
+
+// ValidateFleet checks a fleet against its schema.
+func ValidateFleet(document []byte) error { return ofFleet.validate(document) }
 
 func (s *schema) validate(document []byte) error {
 	compiled, err := s.compile()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/analysis/compare"
+	"github.com/datawait/datawait/analysis/fleet"
 )
 
 var update = flag.Bool("update", false, "write the schema and the golden files anew")
@@ -30,6 +31,8 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 		{"report.schema.json", Schema, document{reflect.TypeFor[analysis.Result](), SchemaID, analysis.Schema, "datawait report", "What datawait found about one job."}},
 		{"compare.schema.json", CompareSchema, document{reflect.TypeFor[compare.Comparison](), CompareSchemaID, compare.Schema, "datawait comparison",
 			"Two runs of a job side by side, before a change and after it, and predictions beside what came of them."}},
+		{"fleet.schema.json", FleetSchema, document{reflect.TypeFor[fleet.Fleet](), FleetSchemaID, fleet.Schema, "datawait fleet",
+			"What the GPUs of a cluster did over a window of time, job by job. Times are in GPU-hours where the name says so."}},
 	} {
 		want := generate(t, s.doc)
 		if *update {
