@@ -70,7 +70,7 @@ func (s *Server) Name() string { return s.name }
 func (s *Server) Ask(ctx context.Context, expr string, at time.Time) (Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	value, warnings, err := s.api.Query(limited, expr, at, v1.WithTimeout(s.timeout))
+	value, warnings, _, err := s.api.Query(limited, expr, at, v1.WithTimeout(s.timeout))
 	if err != nil {
 		return Answer{}, s.explain(ctx, err)
 	}

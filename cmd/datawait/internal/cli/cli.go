@@ -31,8 +31,9 @@ const rootExample = `  datawait demo                                  the whole 
   datawait diagnose -- python3 train.py          a throw-away run: live steps, then steps on cached batches
   datawait record -- python3 train.py            only watch, until the command ends
   datawait report datawait-train-20261130-0712   make the report again from what a run left
+  datawait compare before after                  what a change came to, and whether predictions came true
   datawait serve                                 left running: where GPU time goes, for Prometheus
-  datawait compare before after                  what a change came to, and whether predictions came true`
+  datawait fleet --prometheus URL                which jobs of a cluster lose the most GPU-hours`
 
 func newRoot(s Streams) *cobra.Command {
 	root := &cobra.Command{
@@ -65,6 +66,6 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newServe(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newServe(s), newFleet(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
 	return root
 }
