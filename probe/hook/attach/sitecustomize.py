@@ -33,12 +33,8 @@ def _arm():
     if not spool or os.environ.get("DATAWAIT_HOOK") == "off" or sys.version_info < (3, 8):
         return
     try:
-        # Says that this Python ran the hook; a process that never fetches writes nothing more.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-        seen = os.open(os.path.join(spool, "seen-%d" % os.getpid()), flags, 0o600)
-        os.fchmod(seen, 0o600)  # whatever the umask takes away
-        os.close(seen)
-    except OSError:
+        _seen(spool)
+    except Exception:
         pass
     try:
         from datawait.arming import install
@@ -48,7 +44,24 @@ def _arm():
         _refused(spool, error)
 
 
+def _seen(spool):
+    # Says that this Python ran the hook; a process that never fetches writes nothing more.
+    if _shared(spool):
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    seen = os.open(os.path.join(spool, "seen-%d" % os.getpid()), flags, 0o600)
+    os.fchmod(seen, 0o600)  # whatever the umask takes away
+    os.close(seen)
+
+
+def _shared(spool):
+    # Where others may write, a file of every Python of the machine would pile up.
+    return os.stat(spool).st_mode & 0o022
+
+
 def _refused(spool, error):
+    if _shared(spool):
+        return
     with open(os.path.join(spool, "seen-%d" % os.getpid()), "a") as seen:
         seen.write("refused: %s: %s\n" % (type(error).__name__, " ".join(str(error).split())))
 

@@ -20,6 +20,7 @@ from typing import Any, Optional, Tuple
 from .control import NAME, Agent
 from .foreign import own
 from .parking import LONGEST, NAP, RunEnded
+from .place import if_made
 from .stream import core
 
 FLAG, HELD = "guard", "held-%d"
@@ -62,14 +63,15 @@ def begun(folder: Optional[str]) -> Optional[Tuple[int, Agent]]:
 def arm(folder: str) -> None:
     """At the start of a Python: guards it if it belongs to a run that must not save any more."""
     global _guard
-    found = begun(folder)
-    if found is None or _guard is not None:
+    private = _private(folder)
+    found = begun(private)
+    if private is None or found is None or _guard is not None:
         return
     from .saveguard import SaveGuard
 
     limit, agent = found
-    stop = functools.partial(hold, folder, agent)
-    _guard = SaveGuard(stop, folder, stop)
+    stop = functools.partial(hold, private, agent)
+    _guard = SaveGuard(stop, private, stop)
     _guard.arm(limit)
 
 
@@ -77,9 +79,19 @@ def refuse(folder: Optional[str], call: str, target: str) -> None:
     """Before a save that the hook sees in a process that is no rank."""
     if folder is None or in_loader_worker():
         return
-    found = begun(folder)
-    if found is not None:
-        hold(folder, found[1], call, target)
+    private = _private(folder)
+    found = begun(private)
+    if private is not None and found is not None:
+        hold(private, found[1], call, target)
+
+
+def _private(folder: str) -> Optional[str]:
+    """Where a rank of this user leaves its flag: in a shared spool, anybody could leave one."""
+    try:
+        return if_made(folder)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        own(error)
+        return None
 
 
 def hold(folder: str, agent: Optional[Agent], call: str, target: str) -> None:

@@ -3,6 +3,10 @@
 Only file systems that write a changed page where it was allocated are taken. Those that copy on write want new space
 for every page, so a full disk kills the process that touches the map by SIGBUS (seen on btrfs); a mapped file on NFS
 or FUSE can stall it too. A full /dev/shm kills PyTorch's own workers, so the hook stays small there.
+
+A folder that others may write to is taken where it is a *shared spool*, which the agent of a whole machine offers to
+all users (mode 1777) or a kubelet mounts into a pod (root's, 0777): then a user's rings go into a folder of their own
+in it, which is checked like any other. Nothing that lies in the shared folder itself is ever read or believed.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from .foreign import own
 
 IN_PLACE = ("tmpfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "overlay")  # an overlay if what lies below does
 MOST_BYTES = 1 << 30  # of all rings of a spool
+WRITTEN_BY_OTHERS = 0o022
 SET_FLAGS, NO_COPY = 0x40086602, 0x00800000  # FS_IOC_SETFLAGS and FS_NOCOW_FL of ioctl_iflags(2)
 
 
@@ -55,6 +60,46 @@ def _unescape(path: str) -> str:
     return path
 
 
+def own_in(folder: str) -> Optional[str]:
+    """This user's own folder in a shared spool, which may not be there yet; None where the spool is not shared.
+
+    Where all may write, but neither the sticky bit nor root as its owner says that this is meant, it is not."""
+    info = os.lstat(folder)
+    meant = info.st_mode & stat.S_ISVTX or info.st_uid == 0
+    if stat.S_ISDIR(info.st_mode) and info.st_mode & WRITTEN_BY_OTHERS and meant:
+        return os.path.join(folder, "uid-%d" % os.geteuid())
+    return None
+
+
+def for_rings(folder: str) -> str:
+    """Where this process's rings go, checked: the spool, or this user's folder in a shared one, made if need be."""
+    private = own_in(folder)
+    if private is None:
+        check(folder)
+        return folder
+    try:
+        os.mkdir(private, 0o700)  # and no chmod: without a sticky bit, a link may have taken the name by then
+    except FileExistsError as error:  # made by an earlier process of this user, or by somebody else
+        own(error)
+    check(private)
+    return private
+
+
+def if_made(folder: str) -> Optional[str]:
+    """Where the rings of this user's processes go, None if that is a folder in a shared spool which is not there.
+
+    Where it is somebody else's, it is not there: nothing may be written to it, and nothing in it believed."""
+    private = own_in(folder)
+    if private is None:
+        return folder
+    try:
+        info = os.lstat(private)
+    except FileNotFoundError as error:
+        own(error)
+        return None
+    return private if stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() else None
+
+
 def check(folder: str) -> None:
     """Raises unless folder is a real folder of this user, closed to others, on a local file system."""
     info = os.lstat(folder)
@@ -62,7 +107,7 @@ def check(folder: str) -> None:
         raise Refused("spool %s is not a folder" % folder)
     if info.st_uid not in (os.geteuid(), 0):
         raise Refused("spool %s belongs to user %d" % (folder, info.st_uid))
-    if info.st_mode & 0o022:
+    if info.st_mode & WRITTEN_BY_OTHERS:
         raise Refused("spool %s can be written by others" % folder)
     kind = filesystem(folder)
     if kind not in IN_PLACE:

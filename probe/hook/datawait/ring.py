@@ -70,7 +70,7 @@ class Ring:
     )  # fmt: skip
 
     def __init__(self, folder: str, records: int, declaration: Mapping[str, Any]) -> None:
-        place.check(folder)
+        folder = place.for_rings(folder)
         self.pid = os.getpid()
         self.capacity = place.capacity(folder, records)
         self.mask = self.capacity - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from typing import Any, Callable, Optional
@@ -18,7 +19,7 @@ def begin_test(ring: Ring) -> bool:
     try:
         from .cachedtest import CachedTest
 
-        core.test = CachedTest(ring, core.folder or "")
+        core.test = CachedTest(ring, os.path.dirname(ring.path))  # the control page lies beside the rings
         return True
     except Exception as error:
         complain(IN_TEST, "starting the cached-data test", error)

@@ -337,8 +337,12 @@ def refuse(error: BaseException) -> None:
 
 
 def _beside(line: str) -> None:
-    """Says beside the rings what a process has to say that has none."""
-    path = os.path.join(_folder(), "seen-%d" % os.getpid())
+    """Says beside the rings what a process has to say that has none. Not in a spool that all share: there it would
+    pile up."""
+    folder = place.if_made(_folder())
+    if folder is None:
+        return
+    path = os.path.join(folder, "seen-%d" % os.getpid())
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "wb") as seen:
         os.fchmod(fd, 0o600)

@@ -63,6 +63,7 @@ UNTOLD: Dict[str, Set[str]] = {
     "foreign.own": NOTHING, "foreign.foreign": NOTHING, "foreign._is_handler": NOTHING, "foreign._code": NOTHING,
     "control._held": NOTHING, "control._born": NOTHING,  # one look at whether the agent lives; there are others
     "stream._note_error": NOTHING, "saveguard._doubtful": NOTHING, "sitecustomize._hidden": NOTHING,
+    "sitecustomize._seen": NOTHING, "sitecustomize._shared": NOTHING,
     "stands.Stand.__call__": NOTHING, "legs.DeviceBlock.admit": VOID,
     **{"trials.%s" % name: TRIED for name in (
         "Trial.__init__", "Trial.__next__", "_loader", "_endlessly", "_cut", "_repeated", "_Endless.__init__",
@@ -76,7 +77,7 @@ UNTOLD: Dict[str, Set[str]] = {
     "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,
 }  # fmt: skip
 # A file that is not there is none: no rank has served a batch, or no agent has made a page.
-ABSENT = {"guardchild.begun", "control.ControlPage._mapped"}
+ABSENT = {"guardchild.begun", "guardchild._private", "control.ControlPage._mapped"}
 # Of whole modules: a batch that cannot be taken apart is copied whole; a call whose arguments cannot be judged is let
 # through, for it will raise what is wrong with them.
 UNTOLD_MODULES = {"replay", "guardpaths", "guardrules", "guardnames", "commands"}
@@ -87,7 +88,8 @@ RINGLESS = {"stands.Stand.__call__", "stands._ask"}
 # The last that can tell: where it fails nothing can, and training goes on.
 LAST_WORDS = {"datawait._failed", "stream.refuse", "stream._folder", "stream._beside", "stream._count",
               "stream._note_error", "stream._describe",
-              "stream.failed", "place._largest_file", "place.may_write", "sitecustomize._arm",
+              "stream.failed", "place._largest_file", "place.may_write", "place.own_in", "place.if_made",
+              "sitecustomize._arm",
               "sitecustomize._refused", "sitecustomize._chain"}  # fmt: skip
 
 # The script's own: it called them and may be told of an error. The busy log of the device has tests of its own.

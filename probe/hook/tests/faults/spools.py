@@ -27,7 +27,13 @@ def spool_is_made_anew(folder: str) -> Any:
 
 @surrounding
 def spool_opens_to_everybody(folder: str) -> Any:
+    as_nobody()  # in a folder of root's own, all may write because that is meant
     return three_epochs(lambda: os.chmod(spool(), 0o777))
+
+
+@surrounding
+def spool_becomes_shared(folder: str) -> Any:
+    return three_epochs(lambda: os.chmod(spool(), 0o1777))
 
 
 @surrounding
