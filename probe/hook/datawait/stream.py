@@ -22,6 +22,10 @@ from .version import __version__
 # Reasons in a `hook-error` note and in MARK 3.
 IN_FETCH, IN_STEP, IN_ITERATOR, IN_WORKER, IN_DEVICE, IN_SPOOL, IN_TEST, IN_WATCH, IN_SAVE, IN_STACKS = range(1, 11)
 
+UNNAMED_RUN = "none"  # torchrun's --rdzv-id where none is given (torch/distributed/run.py)
+LONGEST_JOB = 128  # characters of a job's name
+
+
 def testable() -> bool:
     """Whether this process is a rank that may be tested: the agent says so, or a program it was before (execve)."""
     permission = os.environ.get("DATAWAIT_TEST", "")
@@ -169,6 +173,7 @@ def declare(role: str) -> Dict[str, Any]:
         "argv": [str(word)[:200] for word in getattr(sys, "argv", [])[:32]],
         "python": "%d.%d.%d" % sys.version_info[:3],
         "torch": getattr(torch, "__version__", None) and str(torch.__version__),  # type: ignore[union-attr]
+        "job": job_name(),
         "rank": _number("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"),
         "local_rank": _number("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
         "world_size": _number("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"),
@@ -191,6 +196,20 @@ def _number(*names: str) -> Optional[int]:
         except (KeyError, ValueError):
             continue
     return None
+
+
+def job_name() -> Optional[str]:
+    """What the job is called that this process belongs to: by whoever started it, by Slurm, or by torchrun."""
+    given, slurm_job, slurm_name, run = (
+        os.environ.get(name, "").strip()
+        for name in ("DATAWAIT_JOB", "SLURM_JOB_ID", "SLURM_JOB_NAME", "TORCHELASTIC_RUN_ID")
+    )
+    name = given
+    if not name and slurm_job:  # a name alone is that of every run of a script
+        name = "%s-%s" % (slurm_name[: LONGEST_JOB - 16], slurm_job) if slurm_name else slurm_job
+    if not name and run != UNNAMED_RUN:
+        name = run
+    return name[:LONGEST_JOB] or None
 
 
 def _threads(torch: Any) -> Optional[int]:
