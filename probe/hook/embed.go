@@ -6,6 +6,7 @@ package hook
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,13 +16,26 @@ import (
 //go:embed datawait/*.py datawait/__init__.py attach/sitecustomize.py
 var files embed.FS
 
+// What a folder holds into which the hook was laid out.
+const (
+	Package = "datawait"
+	Site    = "sitecustomize.py" // loads the package into an unmodified script
+)
+
 // Files holds the package `datawait` and, in attach, the sitecustomize module that loads it into an unmodified script.
 func Files() fs.FS { return files }
 
 // Extract lays the hook out in dir, which it makes with mode 0700: sitecustomize.py beside the package datawait.
 // dir then goes first on PYTHONPATH.
-func Extract(dir string) error {
-	if err := os.MkdirAll(filepath.Join(dir, "datawait"), 0o700); err != nil {
+func Extract(dir string) error { return layOut(dir, 0o700, 0o600) }
+
+// layOut writes every file with these modes, whatever the umask takes away.
+func layOut(dir string, folders, texts fs.FileMode) error {
+	made := filepath.Join(dir, Package)
+	if err := os.MkdirAll(made, folders); err != nil {
+		return fmt.Errorf("making the hook's folder: %w", err)
+	}
+	if err := errors.Join(os.Chmod(dir, folders), os.Chmod(made, folders)); err != nil {
 		return fmt.Errorf("making the hook's folder: %w", err)
 	}
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -32,7 +46,8 @@ func Extract(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, target(path)), text, 0o600); err != nil {
+		name := filepath.Join(dir, target(path))
+		if err := errors.Join(os.WriteFile(name, text, texts), os.Chmod(name, texts)); err != nil {
 			return fmt.Errorf("laying out the hook: %w", err)
 		}
 		return nil

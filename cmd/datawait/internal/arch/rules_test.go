@@ -31,7 +31,7 @@ var rules = []rule{
 	{packages: "probe/unit", std: pure},
 	{packages: "probe/recording", may: []string{"probe/unit"}, foreign: system},
 	{packages: "probe/clock", foreign: system},
-	{packages: "probe/hook"},
+	{packages: "probe/hook", foreign: system},
 
 	{packages: "probe/spool", may: probing, foreign: system},
 	{packages: "probe/host", may: probing, foreign: system},

@@ -66,6 +66,6 @@ func newRoot(s Streams) *cobra.Command {
 		return usage("`"+cmd.CommandPath()+" --help` lists the flags", "%w", err)
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newServe(s), newFleet(s), newDoctor(s), newDemo(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
+	root.AddCommand(newDiagnose(s), newRecord(s), newReport(s), newCompare(s), newServe(s), newFleet(s), newDoctor(s), newDemo(s), newHook(s), newVersion(s), newGPUChild(s), newGPUCapture(s), newWindows(s))
 	return root
 }
