@@ -128,6 +128,8 @@ func (k *rank) end() string {
 		return "parked"
 	case k.Outlived:
 		return "running"
+	case k.Node.Manifest.EndedBy.Or("") == recording.EndedBySlice:
+		return "running"
 	case k.Node.Manifest.EndedMonotonic.IsKnown(): // the recording reaches that far
 		switch code, ok := k.Node.Manifest.ExitCode.Get(); {
 		case ok && code == 0:

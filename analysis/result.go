@@ -30,7 +30,7 @@ type Result struct {
 	Emulated  bool                  `json:"emulated"` // any number came from the emulated device
 	Nodes     []string              `json:"nodes"`
 	StartedAt unit.Maybe[time.Time] `json:"started_at"`
-	EndedBy   unit.Maybe[string]    `json:"ended_by"` // command, datawait or signal
+	EndedBy   unit.Maybe[string]    `json:"ended_by"` // command, datawait, signal or slice
 	ExitCode  unit.Maybe[int]       `json:"exit_code"`
 	Job       Job                   `json:"job"`
 	Step      Step                  `json:"step"`

@@ -193,6 +193,9 @@ func (n *Node) Has(t Tenant, uuid string) bool {
 	if d == nil {
 		return false
 	}
+	if slices.Contains(d.trainers(), t) {
+		return true
+	}
 	for _, e := range d.episodes {
 		if e.of.Tenant == t || e.of.Tenant.Job == Shared && n.holds(d, t) {
 			return true

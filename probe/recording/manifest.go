@@ -31,6 +31,7 @@ const (
 	EndedByCommand  = "command"  // the training command ended by itself
 	EndedByDatawait = "datawait" // the test was complete and datawait ended it
 	EndedBySignal   = "signal"   // datawait was told to stop
+	EndedBySlice    = "slice"    // the recording is one of several of a run that goes on
 )
 
 // Manifest is what the agent of one node says of the run (SPEC §6). The zero Manifest means that it wrote none.

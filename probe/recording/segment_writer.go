@@ -217,11 +217,6 @@ func (w *Writer) Close(e Ending) error {
 	return err
 }
 
-// Leave flushes and closes the files of a recording that ends before its run does: its manifest says of no end.
-func (w *Writer) Leave() error {
-	return errors.Join(w.Flush(), w.segment.Close())
-}
-
 func (w *Writer) stream(id StreamID) (*writerStream, error) {
 	if w.err != nil {
 		return nil, w.err

@@ -65,6 +65,9 @@ func banners(r *analysis.Result) []Banner {
 	if r.Quality.Damage.Unfinished {
 		add("unfinished", "Cut short", "The recording ends before the run did: the agent was stopped or killed, or the disk was full. Everything up to there is counted, nothing after it.")
 	}
+	if r.EndedBy.Or("") == "slice" {
+		add("slice", "A slice", "The job is watched for longer than this: what came before and after is in other recordings.")
+	}
 	if text := leftEarly(r.Ranks); text != "" {
 		add("left", "A rank ended early", text)
 	}

@@ -66,6 +66,7 @@ type stream struct {
 	notes       []json.RawMessage
 	bytes       int
 	gpus        map[uint16]string // UUIDs, by what an agent's records call them
+	ended       uint64            // ns, the newest that a training process told of
 	only        *live.Tenant      // an agent's stream that speaks of one job
 }
 
@@ -110,10 +111,14 @@ func (o *over) Note(id recording.StreamID, raw json.RawMessage) error {
 
 func (o *over) End(id recording.StreamID) {
 	if s := o.shelf.streams[id]; s != nil {
+		t, _ := o.shelf.books.TenantOf(id)
 		for _, v := range o.shelf.volumes {
 			v.end(id)
 		}
 		delete(o.shelf.streams, id)
+		if v := o.shelf.volumes[t]; v != nil && s.declaration.Producer == recording.ProducerMain && !o.shelf.running(t) {
+			v.ended = max(s.ended, s.declaration.Opened)
+		}
 	}
 	if sink, ok := o.Sink.(recording.Ender); ok {
 		sink.End(id)
@@ -131,7 +136,7 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	if st.agent() {
 		for t, v := range s.volumes {
 			if st.only == nil || *st.only == t {
-				s.keep(v.records(id, st, s.ofJob(st, t, records)))
+				s.keep(v.records(id, st, s.ofJob(st, v, records)))
 			}
 		}
 		return
@@ -140,10 +145,18 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	if !ok {
 		return
 	}
+	for i := range records {
+		if _, end := records[i].Times(); records[i].Kind() < recording.KindExposed && end < never {
+			st.ended = max(st.ended, end)
+		}
+	}
 	v := s.volumes[t]
 	if v == nil {
-		v = &volume{tenant: t, ids: map[recording.StreamID]recording.StreamID{}}
+		v = &volume{tenant: t, ids: map[recording.StreamID]recording.StreamID{}, told: map[gpuKey]bool{}}
 		s.volumes[t] = v
+	}
+	if st.declaration.Producer == recording.ProducerMain {
+		v.ended = 0
 	}
 	if v.writer == nil && !v.failed {
 		s.keep(s.open(v, st))
@@ -151,19 +164,30 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	s.keep(v.records(id, st, records))
 }
 
-// ofJob returns the records that are no GPU's, and those of the GPUs that the job has.
-func (s *Shelf) ofJob(st *stream, t live.Tenant, records []recording.Record) []recording.Record {
+// never is a time that no clock shows, as in the ledger.
+const never = 1 << 58
+
+// ofJob returns the records that are no GPU's, and those of the GPUs that the job has, up to its end.
+func (s *Shelf) ofJob(st *stream, v *volume, records []recording.Record) []recording.Record {
 	foreign := func(r recording.Record) bool {
-		switch r.Kind() {
-		case recording.KindGPU, recording.KindGPUPipes, recording.KindGPUState, recording.KindGPUProcess, recording.KindGPUEvent:
-			return !s.books.Has(t, st.gpus[r.Ref()])
+		if begin, _ := r.Times(); begin < v.from || v.ended != 0 && begin >= v.ended {
+			return true
 		}
-		return false
+		return ofGPU(r.Kind()) && !s.books.Has(v.tenant, st.gpus[r.Ref()])
 	}
 	if !slices.ContainsFunc(records, foreign) {
 		return records
 	}
 	return slices.DeleteFunc(slices.Clone(records), foreign)
+}
+
+// ofGPU reports whether records of a kind are about one GPU.
+func ofGPU(k recording.Kind) bool {
+	switch k {
+	case recording.KindGPU, recording.KindGPUPipes, recording.KindGPUState, recording.KindGPUProcess, recording.KindGPUEvent:
+		return true
+	}
+	return false
 }
 
 func (s *Shelf) note(id recording.StreamID, raw json.RawMessage) {
@@ -177,7 +201,7 @@ func (s *Shelf) note(id recording.StreamID, raw json.RawMessage) {
 		st.gpus[g.GPU] = g.UUID
 	}
 	for _, v := range s.volumes {
-		if v.ids[id] != 0 && s.speaksOf(v.tenant, &told) {
+		if v.ids[id] != 0 && v.knows(id, raw) {
 			s.keep(v.note(id, raw))
 		}
 	}
@@ -192,15 +216,10 @@ func (s *Shelf) note(id recording.StreamID, raw json.RawMessage) {
 	}
 }
 
-// speaksOf reports whether a note may stand in the recording of a job: one of a GPU only if the job has that.
-func (s *Shelf) speaksOf(t live.Tenant, n *recording.Notes) bool {
-	for _, g := range n.GPUs {
-		if !s.books.Has(t, g.UUID) {
-			return false
-		}
-	}
-	for _, a := range n.Allocations {
-		if !s.books.Has(t, a.UUID) {
+// knows reports whether a note is about no GPU, or about one of which the slice knows.
+func (v *volume) knows(id recording.StreamID, raw json.RawMessage) bool {
+	for _, uuid := range gpusOf(raw) {
+		if !v.told[gpuKey{id, uuid}] {
 			return false
 		}
 	}

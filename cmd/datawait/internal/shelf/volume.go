@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/datawait/datawait/analysis/live"
@@ -17,27 +18,36 @@ import (
 
 // volume is one job's recording on its way.
 type volume struct {
-	tenant live.Tenant
-	writer *recording.Writer // of the slice that is written, nil between two
-	began  time.Time
-	bytes  int64                                     // of records in it
-	ids    map[recording.StreamID]recording.StreamID // as the slice numbers them
-	last   time.Time                                 // when the job was seen to run
-	failed bool                                      // the disk refused; tried again at retry
-	retry  time.Time
+	tenant   live.Tenant
+	writer   *recording.Writer // of the slice that is written, nil between two
+	began    time.Time
+	from     uint64                                    // ns, CLOCK_MONOTONIC: where the slice begins
+	bytes    int64                                     // of records in it
+	ids      map[recording.StreamID]recording.StreamID // as the slice numbers them
+	told     map[gpuKey]bool                           // GPUs of which the slice knows what they are
+	recorded bool                                      // a slice was begun before
+	last     time.Time                                 // when the job was seen to run
+	ended    uint64                                    // ns, CLOCK_MONOTONIC: when the last of its training processes ended; 0 = some run
+	failed   bool                                      // the disk refused; tried again at retry
+	retry    time.Time
 }
 
 // open begins a slice.
 func (s *Shelf) open(v *volume, first *stream) error {
 	now, o := time.Now(), s.options
-	v.began, v.last, v.bytes = now, now, 0
+	v.began, v.last, v.bytes, v.from = now, now, 0, clock.Mono()
+	if !v.recorded && first.declaration.Opened != 0 {
+		v.from = min(v.from, first.declaration.Opened)
+	}
+	v.recorded = true
 	clear(v.ids)
+	clear(v.told)
 	dir := filepath.Join(o.Dir, folderOf(v.tenant))
 	err := describe(dir, v.tenant)
 	if err == nil {
 		v.writer, err = recording.Create(filepath.Join(dir, now.UTC().Format(sliceForm)), recording.Manifest{
 			Version: o.Version, Host: o.Host, BootID: o.BootID, Command: first.declaration.Argv,
-			StartedAt: now, StartedMonotonic: clock.Mono(),
+			StartedAt: now.Add(-time.Duration(clock.Mono() - v.from)), StartedMonotonic: v.from,
 			Options: map[string]any{"mode": "serve", "throwaway": false, "job": v.tenant.Job, "slice_seconds": o.Slice.Seconds()},
 		}, recording.Options{})
 	}
@@ -47,7 +57,7 @@ func (s *Shelf) open(v *volume, first *stream) error {
 	}
 	for id, st := range s.streams { // the machine, as far as it is known
 		if st.agent() && (st.only == nil || *st.only == v.tenant) {
-			if err := v.declare(id, st, func(n *recording.Notes) bool { return s.speaksOf(v.tenant, n) }); err != nil {
+			if err := v.declare(id, st); err != nil {
 				return err
 			}
 		}
@@ -80,20 +90,38 @@ func describe(dir string, t live.Tenant) error {
 	return os.WriteFile(filepath.Join(dir, about), b, 0o600)
 }
 
-// declare introduces a stream in the slice, with what it told before.
-func (v *volume) declare(id recording.StreamID, st *stream, speaksOf func(*recording.Notes) bool) error {
+// declare introduces a stream in the slice, with what it told before. What it told of GPUs follows where the job has them.
+func (v *volume) declare(id recording.StreamID, st *stream) error {
 	to, err := v.writer.Declare(st.declaration)
 	if err != nil {
 		return err
 	}
 	v.ids[id] = to
 	for _, raw := range st.notes {
-		var told recording.Notes
-		if told.Add(raw); speaksOf == nil || speaksOf(&told) {
+		if len(gpusOf(raw)) == 0 {
 			err = errors.Join(err, v.writer.Note(to, raw))
 		}
 	}
 	return err
+}
+
+// gpuKey is a GPU as a stream calls it.
+type gpuKey struct {
+	stream recording.StreamID
+	uuid   string
+}
+
+// gpusOf lists the GPUs that a note of an agent is about.
+func gpusOf(raw json.RawMessage) (uuids []string) {
+	var told recording.Notes
+	told.Add(raw)
+	for _, g := range told.GPUs {
+		uuids = append(uuids, g.UUID)
+	}
+	for _, a := range told.Allocations {
+		uuids = append(uuids, a.UUID)
+	}
+	return uuids
 }
 
 func (v *volume) records(id recording.StreamID, st *stream, records []recording.Record) error {
@@ -101,12 +129,36 @@ func (v *volume) records(id recording.StreamID, st *stream, records []recording.
 		return nil
 	}
 	if v.ids[id] == 0 {
-		if err := v.declare(id, st, nil); err != nil {
+		if err := v.declare(id, st); err != nil {
 			return err
+		}
+	}
+	if st.agent() {
+		for i := range records {
+			if uuid, ok := st.gpus[records[i].Ref()]; ok && ofGPU(records[i].Kind()) {
+				if err := v.tell(id, st, uuid); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	v.bytes += int64(len(records)) * recording.Size
 	return v.writer.Records(v.ids[id], records)
+}
+
+// tell tells once what a stream has told of a GPU.
+func (v *volume) tell(id recording.StreamID, st *stream, uuid string) (err error) {
+	key := gpuKey{id, uuid}
+	if v.told[key] {
+		return nil
+	}
+	v.told[key] = true
+	for _, raw := range st.notes {
+		if slices.Contains(gpusOf(raw), uuid) {
+			err = errors.Join(err, v.writer.Note(v.ids[id], raw))
+		}
+	}
+	return err
 }
 
 func (v *volume) note(id recording.StreamID, raw json.RawMessage) error {
@@ -123,12 +175,17 @@ func (v *volume) end(id recording.StreamID) {
 	}
 }
 
-// leave ends the slice. The job goes on, so the recording ends before its run does.
+// leave ends the slice: at the job's own end, if that has come.
 func (v *volume) leave() error {
 	if v.writer == nil {
 		return nil
 	}
-	err := v.writer.Leave()
+	e := recording.Ending{At: time.Now(), Monotonic: clock.Mono(), By: recording.EndedBySlice, Hook: recording.HookSummary{Attached: true, Spools: len(v.ids)}}
+	if v.ended != 0 {
+		e.At = e.At.Add(-time.Duration(e.Monotonic - min(v.ended, e.Monotonic)))
+		e.Monotonic, e.By = v.ended, recording.EndedByCommand
+	}
+	err := v.writer.Close(e)
 	v.writer = nil
 	clear(v.ids)
 	return err
