@@ -91,7 +91,7 @@ func TestShownSetsKeepTheirPlace(t *testing.T) {
 // Jobs come and go in any order: no scrape fails, no more series are shown than allowed, none falls, and none is gone while its
 // subject is there.
 func TestAnyHistory(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		limit := 200 + random.IntN(1000)
 		x := newTarget(t, Options{Limit: limit, ScrapeInterval: 10 * time.Second})

@@ -57,7 +57,7 @@ func TestLint(t *testing.T) {
 	}
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Fatal("promtool is missing, which comes with Prometheus: apt-get install --no-install-recommends prometheus")
+		t.Fatal("promtool is missing: make setup fetches it")
 	}
 	check := exec.Command(promtool, "check", "metrics")
 	check.Stdin = strings.NewReader(text)

@@ -20,7 +20,7 @@ func (c Config) handler(started time.Time) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, c.dead(started, time.Now())) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { say(w, c.problems(started, time.Now())) })
 	mux.Handle("GET /{$}", prometheus.AtMost(pagesAtOnce, http.HandlerFunc(c.landing)))
-	return guarded(mux)
+	return mux
 }
 
 // guarded adds headers by which a browser does no more with an answer than show it: names in it come from jobs.

@@ -122,6 +122,7 @@ func (c Config) answer(ctx context.Context, l net.Listener) error {
 	if shown == nil {
 		shown = c.handler(time.Now())
 	}
+	shown = guarded(shown)
 	server := &http.Server{Handler: shown, ReadHeaderTimeout: headerTimeout, ReadTimeout: 2 * headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn)}
 	ended := make(chan error, 1)
