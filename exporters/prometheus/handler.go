@@ -50,7 +50,7 @@ func (c *Collector) handler(timeout time.Duration) http.Handler {
 	return promhttp.InstrumentMetricHandler(registry, AtMost(answersAtOnce, timed))
 }
 
-// compressed packs an answer as fast as can be for a server that asks for that, as Prometheus does: a page is a hundredth of its
+// compressed packs an answer as fast as can be for a server that asks for that, as Prometheus does: a page is a twentieth of its
 // size then. promhttp packs it harder, which takes longer than all the rest.
 func compressed(h http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false))

@@ -141,6 +141,16 @@ func TestOnlyReads(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// Another handler is shown with the same headers.
+func TestAnotherHandler(t *testing.T) {
+	s := start(t, func(_ *served, c *Config) {
+		c.Handler, c.Metrics, c.Agent, c.Snapshot, c.Ticked = http.NotFoundHandler(), nil, nil, nil, nil
+	})
+	if r, _ := s.get(t, "/metrics"); r.StatusCode != http.StatusNotFound || r.Header.Get("X-Frame-Options") != "DENY" {
+		t.Errorf("%d, %v", r.StatusCode, r.Header)
+	}
+}
+
 // An answer that is on its way when the agent stops comes to its end; what comes after is refused.
 func TestStopFinishesAScrape(t *testing.T) {
 	inside, open := make(chan struct{}), make(chan struct{})
