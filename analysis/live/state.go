@@ -32,7 +32,8 @@ type tenancyState struct {
 	Covered  int64            `json:"covered_ns"`
 	AtMost   int64            `json:"wait_upper_bound_ns"`
 	Activity Activity         `json:"activity"`
-	Settled  uint64           `json:"settled,omitempty"` // ns: booked up to there; 0 = the tenant has the GPU no more
+	Pending  int64            `json:"pending_ns"`        // it had the GPU, and what it did was not all told yet
+	Running  bool             `json:"running"`           // it has the GPU
 	Ended    uint64           `json:"ended,omitempty"`   // ns
 }
 
@@ -101,8 +102,10 @@ func (n *Node) keep(t *tenancy) tenancyState {
 	}
 	if d := n.devices[t.GPU]; d != nil {
 		for _, e := range d.episodes {
-			if e.of == t && e.end == 0 {
-				row.Settled = max(row.Settled, e.settledTo())
+			if e.of == t {
+				end := cmp.Or(e.end, n.now)
+				row.Pending += int64(end - min(e.settledTo(), end))
+				row.Running = row.Running || e.end == 0
 			}
 		}
 	}
@@ -122,10 +125,9 @@ func (n *Node) Restore(s *State, bootID string) error {
 	}
 	for _, row := range s.Tenancies {
 		t := n.tenancy(n.device(row.GPU), row.Tenant)
-		t.Books, t.Activity, t.carried, t.resumes = row.totals(), row.Activity, true, row.Settled
-		t.ended = cmp.Or(row.Ended, s.At)
-		if row.Settled != 0 {
-			t.ended = s.At
+		t.Books, t.Activity, t.carried = row.totals(), row.Activity, true
+		if t.ended = cmp.Or(row.Ended, s.At); row.Running {
+			t.ended, t.resumes = s.At, s.At
 		}
 	}
 	for _, row := range s.Ranks {
@@ -147,6 +149,9 @@ func (row tenancyState) totals() (t ledger.Totals) {
 		t.NS[a] = max(row.Accounts[a.String()], 0)
 		t.Allocated += t.NS[a]
 	}
+	pending := max(row.Pending, 0)
+	t.NS[ledger.Unattributed] += pending
+	t.Allocated += pending
 	t.Covered = min(max(row.Covered, 0), t.Allocated)
 	t.WaitUpperBound = min(max(row.AtMost, 0), t.NS[ledger.Unattributed])
 	return t

@@ -3,7 +3,10 @@ package serve
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
@@ -50,6 +53,8 @@ func (w *wire) Declare(d recording.Declaration) (recording.StreamID, error) {
 func (w *wire) Records(id recording.StreamID, records []recording.Record) error {
 	for i := range records {
 		switch r := &records[i]; {
+		case r.Kind() == recording.KindGPU:
+			_, w.gpu.window = r.Times()
 		case r.Kind() == recording.KindGPUProcess:
 			w.seen.Process(id, r.GPUProcess())
 		case r.Kind() == recording.KindSource && id == w.child:
@@ -93,13 +98,14 @@ func (w *wire) End(id recording.StreamID) {
 
 // gpuHealth is what a GPU child says of itself.
 type gpuHealth struct {
-	began uint64 // ns, when its stream was declared
-	at    uint64 // ns, end of its newest report; 0 = none came
-	up    bool
-	why   string
-	cpu   float64 // s, so far
-	rss   uint64  // bytes; Unknown64 = not known
-	gpus  whys
+	began  uint64 // ns, when its stream was declared
+	at     uint64 // ns, end of its newest report; 0 = none came
+	window uint64 // ns, end of the newest counter window; 0 = none came
+	up     bool
+	why    string
+	cpu    float64 // s, so far
+	rss    uint64  // bytes; Unknown64 = not known
+	gpus   whys
 }
 
 // whys is why GPUs give nothing, or no more than they do, by what the child calls them.
@@ -132,6 +138,18 @@ func (h *gpuHealth) problem(w *gpuwatch.Watch, o Options) error {
 		return errors.New(h.why)
 	case !h.up:
 		return errors.New("the GPU source failed and does not say why")
+	case len(h.gpus) > 0 && clock.Mono()-max(h.began, h.window) > uint64(silent+o.Interval):
+		return fmt.Errorf("no counters come%s", h.gpus)
 	}
 	return nil
+}
+
+// String lists why, each reason once.
+func (w whys) String() (text string) {
+	for _, why := range slices.Compact(slices.Sorted(maps.Values(w))) {
+		if why != "" {
+			text += ": " + why
+		}
+	}
+	return text
 }
