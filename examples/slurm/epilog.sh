@@ -10,7 +10,7 @@ number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 
 # The agent removes rings of ended processes within a second or two. Where none runs, nobody will: three seconds are enough.
 remove_folder() {
-  local folder=$run/spool/job-$SLURM_JOB_ID
+  local folder=$run/spool/$SLURM_JOB_ID
   [ -d "$folder" ] && [ ! -L "$folder" ] || return
   for _ in {1..30}; do
     compgen -G "$folder/ring-*" >/dev/null || break

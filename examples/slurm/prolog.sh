@@ -12,7 +12,7 @@ number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 
 # The spool is open to all (mode 1777), so the name may be taken by somebody who guessed the number: then it is left alone.
 make_folder() {
-  local folder=$run/spool/job-$SLURM_JOB_ID
+  local folder=$run/spool/$SLURM_JOB_ID
   mkdir -m 0700 "$folder" 2>/dev/null && chown -h "$SLURM_JOB_UID" "$folder"
 }
 

@@ -125,7 +125,7 @@ func TestAJobFromPrologToEpilog(t *testing.T) {
 	n.start("prolog.sh", 0, root("4711", "SLURM_JOB_GPUS=0,2")...) // for another step, as without PrologFlags=Alloc
 	n.start("prolog.sh", 0, root("4712", "SLURM_JOB_GPUS=2")...)   // shares a GPU
 
-	folder := n.spool("job-4711")
+	folder := n.spool("4711")
 	info, err := os.Lstat(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func python(t *testing.T) string {
 func TestAnEpilogWithoutAnAgentLeavesNoLitter(t *testing.T) {
 	n := newNode(t)
 	n.start("prolog.sh", 0, root("1")...)
-	if err := os.WriteFile(filepath.Join(n.spool("job-1"), "ring-1-1.dwr"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(n.spool("1"), "ring-1-1.dwr"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.start("epilog.sh", 0, root("1")...)
@@ -225,7 +225,7 @@ func TestANameThatIsTakenIsLeftAlone(t *testing.T) {
 			if err := os.MkdirAll(elsewhere, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			path := n.spool("job-9")
+			path := n.spool("9")
 			if err := take(path, elsewhere); err != nil {
 				t.Fatal(err)
 			}

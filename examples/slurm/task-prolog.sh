@@ -8,7 +8,7 @@ run=${DATAWAIT_RUN:-/run/datawait}
 hook=${DATAWAIT_HOOK_DIR:-/opt/datawait/hook} # made once by: datawait hook /opt/datawait/hook
 
 if [ -z "$DATAWAIT_SPOOL" ] && [ "$DATAWAIT_HOOK" != off ] && [ -r "$hook/sitecustomize.py" ] && [ -d "$run/spool" ]; then
-  spool=$run/spool/job-$SLURM_JOB_ID
+  spool=$run/spool/$SLURM_JOB_ID
   if [ ! -O "$spool" ] || [ -L "$spool" ]; then
     spool=$run/spool # the hook makes a folder of the user's own there
   fi
