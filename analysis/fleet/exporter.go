@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -22,8 +23,33 @@ func (e entity) String() string {
 	return e.gpu + sliceOf + e.slice
 }
 
-// pod is who has a GPU, by an exporter.
+// entityOf reads the labels of a series.
+func entityOf(labels map[string]string) entity {
+	return entity{cmp.Or(labels["UUID"], labels["uuid"]), labels["GPU_I_ID"]}
+}
+
+// pod is who has a GPU, by an exporter; all empty: nobody.
 type pod struct{ namespace, name, job string }
+
+// podOf reads the labels of a series.
+func podOf(labels map[string]string) pod {
+	p := pod{job: labels["hpc_job"]}
+	switch {
+	case labels["exported_pod"] != "":
+		p.namespace, p.name = labels["exported_namespace"], labels["exported_pod"]
+	case labels["pod_name"] != "":
+		p.namespace, p.name = labels["pod_namespace"], labels["pod_name"]
+	case !ownPodOf.MatchString(labels["pod"]) && !ownPodOf.MatchString(labels["container"]):
+		p.namespace, p.name = labels["namespace"], labels["pod"]
+	}
+	if p.name == "" {
+		p.namespace = ""
+	}
+	return p
+}
+
+// ownPodOf tells an exporter's own pod.
+var ownPodOf = regexp.MustCompile("^(" + itself + ")$")
 
 // holding is how long a pod had a GPU and what it did meanwhile, in seconds. active is of the counter that the GPU has.
 type holding struct{ held, active, read, idle float64 }
@@ -37,7 +63,7 @@ type exported struct {
 
 // exporters reads what exporters told of GPUs that no agent watches.
 func (t *tally) exporters(a Answers) {
-	gpus := gather(a)
+	gpus := gather(a, t.window)
 	sliced, agentSlices := map[string]bool{}, false
 	for e := range gpus {
 		sliced[e.gpu] = sliced[e.gpu] || e.slice != ""
@@ -66,17 +92,17 @@ func sortedEntities(gpus map[entity]*exported) []entity {
 }
 
 // gather sorts the answers by GPU and pod.
-func gather(a Answers) map[entity]*exported {
+func gather(a Answers, window float64) map[entity]*exported {
 	gpus := map[entity]*exported{}
 	at := func(r Row) *exported {
-		e := entity{r.Labels["gpu_uuid"], r.Labels["slice"]}
+		e := entityOf(r.Labels)
 		if gpus[e] == nil {
 			gpus[e] = &exported{pods: map[pod]*holding{}}
 		}
 		return gpus[e]
 	}
 	of := func(r Row) *holding {
-		x, p := at(r), pod{r.Labels["training_namespace"], r.Labels["training_pod"], r.Labels["training_job"]}
+		x, p := at(r), podOf(r.Labels)
 		if x.pods[p] == nil {
 			x.pods[p] = &holding{}
 		}
@@ -112,7 +138,14 @@ func gather(a Answers) map[entity]*exported {
 			}
 		}
 	}
-	delete(gpus, entity{}) // a series without a UUID is of no GPU
+	for e, x := range gpus {
+		if e.gpu == "" {
+			delete(gpus, e) // a series without a UUID is of no GPU
+		}
+		// Two exporters whose labels differ tell of one GPU twice.
+		x.present = min(x.present, window)
+		x.held = min(x.held, x.present)
+	}
 	return gpus
 }
 
@@ -136,7 +169,7 @@ func (t *tally) take(e entity, x *exported, names map[string]bool) {
 		return
 	}
 	t.free += rest
-	shared, sum := x.shared > overlapping*x.held, 0.0
+	shared, sum := x.shared > overlapping*x.held && len(holders) > 1, 0.0
 	for _, p := range holders {
 		sum += x.pods[p].held
 	}

@@ -174,31 +174,56 @@ func Queries() []Query {
 	}, exporterQueries())
 }
 
-// exporterQueries are about the series of a dcgm-exporter.
+// exporterQueries are about the series of a dcgm-exporter. Its labels differ by version and by how it is scraped; what they mean is
+// found out from the answers ([pod], [entity]): PromQL would have to rename them at every look.
 func exporterQueries() []Query {
-	entity, holder := "gpu_uuid, slice", "gpu_uuid, slice, training_job, training_namespace, training_pod"
-	all := renamed(`{__name__=~"` + exporterMetrics + `"}`)
-	held := fmt.Sprintf("group by (%s) (%s)", holder, heldOnly())
+	all, held := byHolder("group", `{__name__=~"`+exporterMetrics+`", %s}`), heldOnly()
 	queries := []Query{
 		// For how long each GPU was there, and for how long with each holder; without one, the labels are empty.
-		looks(QueryPresent, Exporter, entity, fmt.Sprintf("group by (%s) (%s)", entity, all)),
-		looks(QueryExporter, Exporter, holder, fmt.Sprintf("group by (%s) (%s)", holder, all)),
+		looks(QueryPresent, Exporter, gpuLabels, fmt.Sprintf(`group by (%s) ({__name__=~"%s"})`, gpuLabels, exporterMetrics)),
+		looks(QueryExporter, Exporter, allLabels, all),
 		// For how long with any holder, and with several: an exporter repeats the values of a shared GPU for every pod
 		// (dcgm-exporter#587), so they must not be added up.
-		looks(QueryHeld, Exporter, entity, fmt.Sprintf("group by (%s) (%s)", entity, held)),
-		looks(QueryShared, Exporter, entity, fmt.Sprintf("count by (%s) (%s) > 1", entity, held)),
+		looks(QueryHeld, Exporter, gpuLabels, fmt.Sprintf("count by (%s) (%s)", gpuLabels, held)),
+		looks(QueryShared, Exporter, gpuLabels, fmt.Sprintf("count by (%s) (%s) > 1", gpuLabels, held)),
 	}
 	for _, k := range kinds {
+		value := byHolder("max", k.metric+"{%s}")
 		// Values that cannot be: DCGM writes what it does not know as a huge number (dcgm_structs.h, DCGM_*_BLANK).
-		value := fmt.Sprintf("max by (%s) (%s) <= %g", holder, renamed(k.metric), k.whole)
+		possible := fmt.Sprintf("(%s) <= %g", value, k.whole)
 		queries = append(queries,
 			Query{Name: activityOf + k.id, Of: Exporter, plain: func(piece string) string {
-				return fmt.Sprintf("sum by (%s) (%g * sum_over_time((%s)%s))", holder, look.Seconds()/k.whole, value, within(piece, look))
+				return fmt.Sprintf("sum by (%s) (%g * sum_over_time((%s)%s))", allLabels, look.Seconds()/k.whole, possible, within(piece, look))
 			}},
-			looks(activitySeenOf+k.id, Exporter, holder, value),
-			looks(idleOf+k.id, Exporter, holder, fmt.Sprintf("max by (%s) (%s) <= %g", holder, renamed(k.metric), k.whole*idleBelow)))
+			looks(activitySeenOf+k.id, Exporter, allLabels, possible),
+			looks(idleOf+k.id, Exporter, allLabels, fmt.Sprintf("(%s) <= %g", value, k.whole*idleBelow)))
 	}
 	return queries
+}
+
+// The labels of an exporter. It calls the GPU UUID, and uuid in old versions; the pod pod, or pod_name in old versions. A server that
+// does not honour the labels of targets calls the pod exported_pod, and puts the exporter's own into pod (Prometheus, scrape_config,
+// honor_labels): that one is left out, since it changes when the exporter is restarted.
+const (
+	gpuLabels    = "UUID, uuid, GPU_I_ID"
+	renamedPod   = gpuLabels + ", exported_pod, exported_namespace, hpc_job"
+	ownPod       = gpuLabels + ", pod, namespace, container, pod_name, pod_namespace, hpc_job"
+	allLabels    = ownPod + ", exported_pod, exported_namespace"
+	podIsRenamed = `exported_pod!=""`
+)
+
+// byHolder groups series by GPU and holder. selector has a place for a matcher.
+func byHolder(operator, selector string) string {
+	return fmt.Sprintf("%s by (%s) (%s) or %[1]s by (%[4]s) (%[5]s)", operator, renamedPod, fmt.Sprintf(selector, podIsRenamed), ownPod, fmt.Sprintf(selector, `exported_pod=""`))
+}
+
+// heldOnly is every GPU with everyone who has it.
+func heldOnly() string {
+	one := func(by, matchers string) string {
+		return fmt.Sprintf(`group by (%s) ({__name__=~"%s", %s})`, by, exporterMetrics, matchers)
+	}
+	return strings.Join([]string{one(renamedPod, podIsRenamed), one(ownPod, `exported_pod="", pod!="", pod!~"`+itself+`", container!~"`+itself+`"`),
+		one(ownPod, `exported_pod="", pod_name!=""`), one(ownPod, `exported_pod="", hpc_job!=""`)}, " or ")
 }
 
 // kind is a counter that stands for work, best first.
@@ -219,31 +244,3 @@ const exporterMetrics = "DCGM_FI_DEV_GPU_TEMP|DCGM_FI_DEV_FB_USED|DCGM_FI_DEV_GP
 
 // itself matches the exporter's own pod: a server that honours an exporter's labels gives a GPU that nobody has those of the target.
 const itself = ".*dcgm-exporter.*"
-
-// heldOnly is every series of a GPU that a pod or a job has.
-func heldOnly() string {
-	var parts []string
-	for _, with := range []string{`exported_pod!=""`, `exported_pod="", pod!="", pod!~"` + itself + `", container!~"` + itself + `"`, `pod_name!=""`, `hpc_job!=""`} {
-		parts = append(parts, `{__name__=~"`+exporterMetrics+`", `+with+`}`)
-	}
-	return renamed("(" + strings.Join(parts, " or ") + ")")
-}
-
-// renamed gives the series of an exporter the labels of an agent. The exporter calls the GPU UUID, and uuid in old versions; the pod
-// pod, or pod_name in old versions; a server that does not honour labels of targets calls that exported_pod and puts the exporter's
-// own pod into pod (Prometheus, scrape_config, honor_labels). Later lines win.
-func renamed(v string) string {
-	for _, r := range []struct{ to, value, from, like string }{
-		{"gpu_uuid", "$1", "uuid", "(.+)"}, {"gpu_uuid", "$1", "UUID", "(.+)"},
-		{"slice", "$1", "GPU_I_ID", "(.+)"},
-		{"training_job", "$1", "hpc_job", "(.+)"},
-		{"training_namespace", "$1", "pod_namespace", "(.+)"}, {"training_pod", "$1", "pod_name", "(.+)"},
-		{"training_namespace", "$1", "namespace", "(.+)"}, {"training_pod", "$1", "pod", "(.+)"},
-		{"training_namespace", "", "container", itself}, {"training_pod", "", "container", itself},
-		{"training_namespace", "", "pod", itself}, {"training_pod", "", "pod", itself},
-		{"training_namespace", "$1", "exported_namespace", "(.+)"}, {"training_pod", "$1", "exported_pod", "(.+)"},
-	} {
-		v = fmt.Sprintf("label_replace(%s, %q, %q, %q, %q)", v, r.to, r.value, r.from, r.like)
-	}
-	return v
-}
