@@ -73,9 +73,6 @@ func limited(e *v1.Error, said string) bool {
 	if e.Type == v1.ErrTimeout {
 		return true
 	}
-	if e.Type != v1.ErrExec && e.Type != v1.ErrBadData && statusOf(e) != "400" && statusOf(e) != "422" && statusOf(e) != "500" {
-		return false
-	}
 	text := strings.ToLower(said)
 	for _, word := range limits {
 		if strings.Contains(text, word) {

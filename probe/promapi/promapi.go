@@ -76,13 +76,20 @@ func (s *Server) Ask(ctx context.Context, expr string, at time.Time) (Answer, er
 	}
 	a := Answer{Warnings: warnings}
 	vector, ok := value.(model.Vector)
-	if !ok {
-		return Answer{}, fmt.Errorf("asking %s: the answer is a %s, and a vector was asked for", s.name, value.Type())
+	switch {
+	case value == nil:
+		return Answer{}, fmt.Errorf("asking %s: %w: the answer has no result", s.name, ErrNoAPI)
+	case !ok:
+		return Answer{}, fmt.Errorf("asking %s: %w: the answer is a %s, and a vector was asked for", s.name, ErrNoAPI, value.Type())
 	}
 	if len(vector) > MaxRows {
 		return Answer{}, fmt.Errorf("asking %s: %w", s.name, &tooMuch{fmt.Sprintf("the answer has %d rows, and at most %d are read", len(vector), MaxRows)})
 	}
 	for _, sample := range vector {
+		if sample == nil {
+			a.NotANumber++
+			continue
+		}
 		v := float64(sample.Value)
 		if sample.Histogram != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			a.NotANumber++
