@@ -87,8 +87,10 @@ func total(now, before *tally, limits bounds, price analysis.Ratio) Whole {
 	case len(now.watched) == 0:
 		w.Watched = unit.None[float64]("no GPU was seen")
 		w.Free, w.Unlabelled.Hours = w.Watched, w.Watched
-	case len(now.books) == 0 && now.unlabelled > 0:
+	case len(now.sorted()) == 0 && now.unlabelled > 0:
 		w.Use, w.Free = lost(w.Use, "no series says whose the GPUs are"), unit.None[float64]("no series says whose the GPUs are")
+	case len(now.sorted()) == 0:
+		w.Use.Allocated = unit.Some(0.0)
 	}
 	per := func(a analysis.Ratio) analysis.Ratio {
 		h, ok := a.Get()

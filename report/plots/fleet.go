@@ -34,10 +34,20 @@ func Fleet(v view.Fleet) Figure {
 		}
 		for _, k := range legend {
 			y := key - 18 - vg.Length(k.line*keyLine)
-			p.box(partRole(k.id), k.x, y-5, k.x+10, y+5)
+			p.box(useRole(k.id), k.x, y-5, k.x+10, y+5)
 			p.text(left(small, ink), k.x+14, y, k.words)
 		}
 	}}
+}
+
+// useRoles colours the parts of allocated time: what is lost is orange or olive, work is blue.
+var useRoles = map[string]role{"compute": working, "active": matrix, "waiting": waiting, "wait_bound": startOf, "idle": pausing, "other": held, "unknown": unclear}
+
+func useRole(id string) role {
+	if r, ok := useRoles[id]; ok {
+		return r
+	}
+	return unclear
 }
 
 // job draws the name of a job, its bar, and how many GPU-hours it had.
@@ -48,7 +58,7 @@ func (p *pen) job(a view.Anatomy, y, width vg.Length, longest float64) {
 	x := vg.Length(name)
 	for _, part := range a.Parts {
 		w := full * vg.Length(between(part.Value/longest, 0, 1))
-		p.box(partRole(part.ID), x, y-half, min(x+w, name+full), y+half)
+		p.box(useRole(part.ID), x, y-half, min(x+w, name+full), y+half)
 		x += w
 	}
 	p.text(right(small, ink), width, y, fit(right(small, ink), a.Whole.Text, value-8))

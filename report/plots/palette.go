@@ -50,7 +50,6 @@ var partRoles = map[string]role{
 	"collective": collective, "host": hostWork, "run_queue": copying, "validation": pausing, "checkpoint": held, "startup": resident, "idle_held": idle,
 	"read": waiting, "decode": working, "join": collective, "tokenise": matrix, "transform": resident, "augment": copying, "collate": pausing,
 	"other": held, "blocked": startOf,
-	"waiting": waiting, "wait_bound": startOf, "idle": pausing, "active": matrix, "unknown": unclear, // of a fleet's jobs
 	"not_held": allocated, "unattributed": unclear, "unexplained": unclear,
 }
 

@@ -105,7 +105,7 @@ func notesOf(j view.FleetJob) []string {
 }
 
 func jobHeads(v view.Fleet) []string {
-	heads := []string{"", "most GPU-hours lost first", "GPUs", "allocated", "waiting for data", "idle", "lost", "SM active", "data wait"}
+	heads := []string{"", "most GPU-hours lost first", "GPUs", "allocated", "waiting", "idle", "lost", "SM", "data wait"}
 	if v.Priced {
 		heads[6] = "lost, cost"
 	}
@@ -122,7 +122,7 @@ func jobCells(j view.FleetJob, priced bool) []string {
 	if priced && j.Money.Known {
 		lost += ", " + j.Money.Text
 	}
-	return []string{j.Position, view.Clean(j.Name, longest), j.GPUs, j.Allocated.Number, waiting, j.Idle.Number, lost, j.SM.Text, j.Wait.Text}
+	return []string{j.Position, view.Clean(j.Name, longest), j.GPUs, j.Allocated.Number, waiting, j.Idle.Number, lost, j.SM.Number, j.Wait.Text}
 }
 
 func jobLine(cells []string, widths []int) string {

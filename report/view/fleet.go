@@ -1,6 +1,8 @@
 package view
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/datawait/datawait/analysis"
@@ -81,6 +83,14 @@ func NewFleet(f *fleet.Fleet) Fleet {
 // fleetHourStyle writes GPU-hours, which over days are many.
 var fleetHourStyle = style{digitsAfter, grouped, nbsp + "GPU-h", 1}
 
+// fleetMoneyStyle writes money, of which there may be a lot.
+var fleetMoneyStyle = style{func(x float64) int {
+	if math.Abs(x) >= 100 {
+		return 0
+	}
+	return 2
+}, grouped, "", 1}
+
 func gpuHoursOf(m analysis.Ratio) Quantity { return ratio(m, fleetHourStyle) }
 
 // amountOf is GPU-hours with their grade.
@@ -108,7 +118,7 @@ func lostOf(u fleet.Use) Quantity {
 func waitingOf(u fleet.Use) Quantity {
 	q, most := amountOf(u.Waiting), amountOf(u.AtMost)
 	if q.Known && most.Known && most.Text != q.Text && most.Value > q.Value {
-		q.Range, q.Span, q.High = "at most "+most.Text, "at most "+most.Number, most.Value
+		q.Range, q.Span, q.High = "at most "+most.Text, "≤"+most.Number, most.Value
 		q.Proof += ", at most grade " + most.Grade
 	}
 	return q
@@ -118,15 +128,15 @@ func waitingOf(u fleet.Use) Quantity {
 func smOf(u fleet.Use) Quantity {
 	q := share(u.SMActive)
 	if q.Known {
-		q.Grade = cleanName(string(u.Working.Grade))
+		q.Grade, q.Number = cleanName(string(u.Working.Grade)), q.Text
 		q.Proof = "grade " + q.Grade
-		if r, ok := u.SMRead.Get(); ok && r < 0.95 {
-			q.Proof += ", read in " + percent(r) + " of the allocated time"
+		if r := share(u.SMRead); r.Known && r.Value < 0.95 {
+			q.Proof += ", read in " + r.Text + " of the allocated time"
 		}
 		return q
 	}
 	if r := share(u.Resident); r.Known {
-		r.Text, r.Grade, r.Proof = "at most "+r.Text, "C", "grade C: SM activity is not served; so long some kernel was there"
+		r.Text, r.Number, r.Grade, r.Proof = "at most "+r.Text, "≤"+r.Text, "C", "grade C: SM activity is not served; so long some kernel was there"
 		return r
 	}
 	return q
@@ -136,7 +146,7 @@ func fleetJob(i int, w fleet.Workload) FleetJob {
 	j := FleetJob{
 		Position: count(i + 1), Name: ownerName(w), Notes: jobNotes(w), GPUs: count(w.GPUs),
 		Allocated: gpuHoursOf(w.Use.Allocated), Waiting: waitingOf(w.Use), Idle: amountOf(w.Use.Idle), Lost: lostOf(w.Use),
-		Money: ratio(w.Use.Lost.Money, moneyStyle), SM: smOf(w.Use), Wait: share(w.Use.Wait), Kind: "unknown", Before: missing(unit.Unknown, ""),
+		Money: ratio(w.Use.Lost.Money, fleetMoneyStyle), SM: smOf(w.Use), Wait: share(w.Use.Wait), Kind: "unknown", Before: missing(unit.Unknown, ""),
 	}
 	for _, s := range w.Shifts {
 		if s.ID == fleet.ShiftLost {
@@ -158,7 +168,7 @@ func trendWords(s fleet.Shift) string {
 		return "new"
 	case s.Outcome == fleet.Same:
 		return "no meaningful difference"
-	case !known || s.Outcome == fleet.Unknown:
+	case !known || !finite(d) || s.Outcome == fleet.Unknown:
 		return "unknown"
 	case d > 0:
 		return string(s.Outcome) + ", " + fleetHourStyle.text(d) + " more"
@@ -227,12 +237,13 @@ func FleetParts() []string {
 // fleetBar is the allocated time of a job, cut into its parts.
 func fleetBar(w fleet.Workload) Anatomy {
 	a := Anatomy{Name: ownerName(w), Whole: gpuHoursOf(w.Use.Allocated), Unit: "GPU-h"}
-	values := make([]float64, len(w.Use.Parts))
-	for i, p := range w.Use.Parts {
+	parts := slices.DeleteFunc(slices.Clone(w.Use.Parts), func(p fleet.Share) bool { return !finite(p.Hours) })
+	values := make([]float64, len(parts))
+	for i, p := range parts {
 		values[i] = p.Hours
 	}
 	texts := apportion(values, a.Whole.Value, fixedDigits(a.Whole.Value))
-	for i, p := range w.Use.Parts {
+	for i, p := range parts {
 		q := known(p.Hours, fleetHourStyle)
 		a.Parts = append(a.Parts, Part{ID: cleanName(p.ID), Name: partWords[p.ID], Text: texts[i], Value: q.Value, Known: q.Known, Share: known(p.Hours/max(a.Whole.Value, 1e-12), percentStyle)})
 	}

@@ -18,14 +18,14 @@ func fleetWhen(f *fleet.Fleet) string {
 
 // lengthOf is how long a window is: "7 days", "36 hours".
 func lengthOf(s fleet.Stretch) string {
-	d := time.Duration(s.Seconds * float64(time.Second))
+	d := s.Until.Sub(s.From)
 	switch {
 	case d >= 48*time.Hour && d%(24*time.Hour) == 0:
 		return plural(int(d/(24*time.Hour)), "day")
 	case d%time.Hour == 0:
 		return plural(int(d/time.Hour), "hour")
 	}
-	return duration(s.Seconds)
+	return duration(d.Seconds())
 }
 
 func fleetSubject(f *fleet.Fleet) []Phrase {
@@ -36,8 +36,8 @@ func fleetBanners(f *fleet.Fleet) (out []Banner) {
 	if f.Emulated {
 		out = append(out, Banner{"emulated", "Emulated GPU", "Some of the GPUs are a program that keeps a log, not hardware; their jobs are marked. GPU numbers of those hold for the emulation only."})
 	}
-	if seen, ok := f.Window.Seen.Get(); ok && seen < 0.98 {
-		out = append(out, Banner{"partly", "Not all of the window", "The server has data of " + percent(seen) + " of the window. What happened in the rest is in no number, but where counters grew over a gap."})
+	if seen := share(f.Window.Seen); seen.Known && seen.Value < 0.98 {
+		out = append(out, Banner{"partly", "Not all of the window", "The server has data of " + seen.Text + " of the window. What happened in the rest is in no number, but where counters grew over a gap."})
 	}
 	withheld := 0
 	for _, w := range f.Workloads {
@@ -58,8 +58,12 @@ func fleetHeadline(f *fleet.Fleet) Headline {
 	}
 	allocated, lost := gpuHoursOf(f.Total.Use.Allocated), amountOf(f.Total.Use.Lost)
 	switch {
+	case f.Total.GPUs == 0:
+		return say("No GPU was seen", "The server has no series of GPUs in these "+lengthOf(f.Window)+".")
+	case allocated.Known && allocated.Value == 0:
+		return say("Nothing was allocated", "No job had a GPU in these "+lengthOf(f.Window)+".")
 	case !allocated.Known:
-		return say("Allocation is not known", upper(sentence(allocated.Words())))
+		return say("Allocation is not known", upper(sentence(allocated.Why)))
 	case !lost.Known:
 		return say("Losses are not known", upper(sentence("of "+allocated.Text+" that were allocated in "+lengthOf(f.Window)+", nobody knows what was lost: "+lost.Why)))
 	}
@@ -76,8 +80,8 @@ func fleetHeadline(f *fleet.Fleet) Headline {
 // withBound writes an amount with what it is at most and its grade behind it.
 func withBound(q Quantity) string {
 	var parts []string
-	if q.Span != "" {
-		parts = append(parts, q.Span)
+	if q.Range != "" {
+		parts = append(parts, q.Range)
 	}
 	if q.Grade != "" {
 		parts = append(parts, "grade"+nbsp+q.Grade)
@@ -108,14 +112,14 @@ func fleetSizes(f *fleet.Fleet, allocated, lost Quantity, show func(Quantity) st
 	case w.Known && idle.Known:
 		s += show(w) + " went to waiting for data and " + show(idle) + " to idle allocation"
 	case w.Known:
-		s += show(w) + " went to waiting for data; idle allocation is " + idle.Words()
+		s += show(w) + " went to waiting for data"
 	default:
-		s += show(idle) + " went to idle allocation; waiting for data is " + w.Words()
+		s += show(idle) + " went to idle allocation"
 	}
-	if q := ratio(f.Total.Equivalent.Lost, equivalentStyle); q.Known && q.Value > 0 {
+	if q := ratio(f.Total.Equivalent.Lost, equivalentStyle); q.Known && q.Value >= 0.01 {
 		s += ": as much as " + q.Text + " GPUs that do nothing all the time"
 	}
-	if q := ratio(u.Lost.Money, moneyStyle); q.Known {
+	if q := ratio(u.Lost.Money, fleetMoneyStyle); q.Known {
 		s += ", or " + q.Text + " at " + ratio(f.HourCost, moneyStyle).Text + " a GPU-hour"
 	}
 	return s + "."
@@ -125,6 +129,9 @@ var equivalentStyle = style{digitsAfter, grouped, "", 1}
 
 // fleetProof are the sentences below the headline: how much work was done, and how it was before.
 func fleetProof(f *fleet.Fleet) (out []string) {
+	if f.Total.Use.Allocated.Or(0) == 0 {
+		return nil
+	}
 	e := f.Total.Equivalent
 	if a, w := ratio(e.Allocated, equivalentStyle), ratio(e.Working, equivalentStyle); a.Known && w.Known {
 		out = append(out, "On average "+a.Text+" GPUs were allocated, and did the work of "+w.Text+" GPUs whose processors are active all the time: SM activity is "+smOf(f.Total.Use).Text+".")
@@ -159,10 +166,10 @@ func slowRanks(f *fleet.Fleet) (out []string) {
 	for _, w := range f.Workloads {
 		var ranks []string
 		for _, r := range w.Slow {
-			ranks = append(ranks, "rank "+cleanName(r.Rank)+" for "+percent(r.Wait))
+			ranks = append(ranks, "rank "+cleanName(r.Rank)+" for "+known(r.Wait, percentStyle).Text)
 		}
 		if len(ranks) > 0 {
-			out = append(out, ownerName(w)+": "+strings.Join(ranks, ", ")+" of its training, the median rank for "+percent(w.Slow[0].Median)+". The others wait for it when gradients are exchanged, which counts as computing.")
+			out = append(out, ownerName(w)+": "+strings.Join(ranks, ", ")+" of its training, the median rank for "+known(w.Slow[0].Median, percentStyle).Text+". The others wait for it when gradients are exchanged, which counts as computing.")
 		}
 	}
 	return out
@@ -187,6 +194,9 @@ func fleetAccounts(u fleet.Use) (out []Account) {
 func fleetFacts(f *fleet.Fleet) []Fact {
 	t := f.Total
 	words := func(m analysis.Ratio) string { return gpuHoursOf(m).Words() }
+	if t.GPUs == 0 {
+		return []Fact{{"GPUs seen", "none"}}
+	}
 	out := []Fact{
 		{"GPUs seen", count(t.GPUs) + ", for " + words(t.Watched) + " together"},
 		{"Allocated", words(t.Use.Allocated)},
@@ -201,24 +211,22 @@ func fleetFacts(f *fleet.Fleet) []Fact {
 		}
 		out = append(out, Fact{"Allocation not known", text})
 	}
-	out = append(out, Fact{"SM activity", smOf(t.Use).Words() + ", " + graded(smOf(t.Use))}, Fact{"Waiting for data", fleetAmount(waitingOf(t.Use))}, Fact{"Idle allocation", fleetAmount(amountOf(t.Use.Idle))},
-		Fact{"Seen by trustworthy counters", share(t.Use.Covered).Words() + " of the time that an agent booked"},
+	out = append(out, Fact{"SM activity", fleetAmount(smOf(t.Use))}, Fact{"Waiting for data", fleetAmount(waitingOf(t.Use))}, Fact{"Idle allocation", fleetAmount(amountOf(t.Use.Idle))},
 		Fact{"Window", share(f.Window.Seen).Words() + " of it has data; of the one before " + share(f.Before.Seen).Words()})
-	return out
-}
-
-func graded(q Quantity) string {
-	if q.Grade == "" {
-		return "no grade"
+	if q := share(t.Use.Covered); q.Known {
+		out = append(out, Fact{"Seen by trustworthy counters", q.Text + " of the time that an agent booked"})
 	}
-	return "grade " + q.Grade
+	return out
 }
 
 func fleetAmount(q Quantity) string {
 	if !q.Known {
 		return q.Words()
 	}
-	return q.WithRange() + ", " + graded(q)
+	if q.Grade == "" {
+		return q.WithRange()
+	}
+	return q.WithRange() + ", grade " + q.Grade
 }
 
 // fleetMethod says how the numbers came about.
