@@ -41,9 +41,9 @@ func (w bounds) shifts(before, now Use, there bool) []Shift {
 	case seen <= 0:
 		why = "the server has no data of the window before"
 	case seen < enough:
-		why = fmt.Sprintf("the server has data of only %.0f %% of the window before", 100*seen)
+		why = "the server has data of only " + seenWords(seen) + " of the window before"
 	case w.now.Seen.Or(0) < enough:
-		why = fmt.Sprintf("the server has data of only %.0f %% of the window", 100*w.now.Seen.Or(0))
+		why = "the server has data of only " + seenWords(w.now.Seen.Or(0)) + " of the window"
 	case !there:
 		why = New
 	}
@@ -54,6 +54,8 @@ func (w bounds) shifts(before, now Use, there bool) []Shift {
 		shift(ShiftSM, before.SMActive, now.SMActive, why, func(b, n float64) float64 { return TrifleShare }, 1),
 	}
 }
+
+func seenWords(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
 
 // shift weighs one number; better is the sign of a difference that is.
 func shift(id string, before, now analysis.Ratio, why string, trifle func(before, now float64) float64, better float64) Shift {

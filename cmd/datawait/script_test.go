@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/cli"
+	"github.com/datawait/datawait/cmd/datawait/internal/promserver"
 	"github.com/datawait/datawait/probe/gpu/standin"
 )
 
@@ -34,7 +35,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
 		Setup: setUp,
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"status": status, "prometheus": prometheus},
 	})
 }
 
@@ -53,6 +54,19 @@ func setUp(e *testscript.Env) error {
 	e.Setenv("PYTHON", python())
 	e.Setenv("TMPDIR", e.WorkDir)
 	return nil
+}
+
+// prometheus runs a real one that knows a history (promserver.Expand), and names it in $PROMETHEUS: prometheus history
+func prometheus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: prometheus FILE")
+	}
+	history, err := promserver.Expand(ts.ReadFile(args[0]))
+	ts.Check(err)
+	server, err := promserver.Start(ts.MkAbs("prometheus"), history)
+	ts.Check(err)
+	ts.Defer(server.Stop)
+	ts.Setenv("PROMETHEUS", server.URL)
 }
 
 // status runs a program and compares its exit status: status 3 datawait record -- sh -c 'exit 3'
