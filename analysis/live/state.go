@@ -32,9 +32,9 @@ type tenancyState struct {
 	Covered  int64            `json:"covered_ns"`
 	AtMost   int64            `json:"wait_upper_bound_ns"`
 	Activity Activity         `json:"activity"`
-	Pending  int64            `json:"pending_ns"`        // it had the GPU, and what it did was not all told yet
-	Running  bool             `json:"running"`           // it has the GPU
-	Ended    uint64           `json:"ended,omitempty"`   // ns
+	Pending  int64            `json:"pending_ns"`      // it had the GPU, and what it did was not all told yet
+	Running  bool             `json:"running"`         // it has the GPU
+	Ended    uint64           `json:"ended,omitempty"` // ns
 }
 
 type rankState struct {

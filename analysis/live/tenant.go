@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
@@ -88,7 +89,11 @@ func jobName(id Identity, d recording.Declaration) string {
 	if len(d.Argv) > 0 && d.Argv[0] != "" && d.Argv[0] != "-c" && d.Argv[0] != "-" {
 		script = path.Base(d.Argv[0])
 	}
-	return recording.Name(cmp.Or(d.Job, id.Job, script, id.Pod, "python"))
+	name := recording.Name(cmp.Or(d.Job, id.Job, script, id.Pod, "python"))
+	if name == Shared { // which is no job's name
+		return strings.Trim(Shared, "()")
+	}
+	return name
 }
 
 // rank returns the row of a training process.

@@ -49,7 +49,7 @@ type agent struct {
 
 	snapshot atomic.Pointer[live.Snapshot]
 	health   atomic.Pointer[health]
-	came     atomic.Int64 // ns since 1970, when the loop came round last
+	came     atomic.Pointer[time.Time] // when the loop came round last
 	troubles map[string]string
 }
 
@@ -174,7 +174,8 @@ func (a *agent) publish(_ context.Context, now uint64) error {
 	a.snapshot.Store(a.node.Snapshot())
 	a.health.Store(a.newHealth(now))
 	a.tellTroubles()
-	a.came.Store(time.Now().UnixNano())
+	came := time.Now() // with its monotonic reading: a clock that is set does not make the loop look dead
+	a.came.Store(&came)
 	tellSystemd("WATCHDOG=1")
 	if err == nil {
 		a.yard.RemoveEnded()
@@ -183,8 +184,8 @@ func (a *agent) publish(_ context.Context, now uint64) error {
 }
 
 func (a *agent) ticked() time.Time {
-	if ns := a.came.Load(); ns != 0 {
-		return time.Unix(0, ns)
+	if came := a.came.Load(); came != nil {
+		return *came
 	}
 	return time.Time{}
 }
