@@ -22,7 +22,7 @@ type book struct {
 	owner
 	isEmulated bool
 	gpus       map[string]bool
-	hooked     map[string]bool // GPUs
+	hooked     map[string]bool // GPUs of ranks; "" of one whose GPU is not known
 	holders    []string
 	grade      stat.Grade // the worst of its GPUs
 
@@ -107,8 +107,13 @@ func (b *book) asked() bool { return len(b.hooked) > 0 || len(b.training) > 0 }
 func (b *book) waiting(price analysis.Ratio) (certain, atMost Amount) {
 	if !b.asked() {
 		why := noHook
-		if b.source == Exporter {
+		switch {
+		case b.source == Exporter:
 			why = "an exporter does not know whether a job waits"
+		case b.job == SharedJob:
+			why = "a GPU that several share waits for none of them alone"
+		case b.source == Any:
+			why = "no hook of datawait looked at any training"
 		}
 		gone := amount(unit.None[float64](why), price, "")
 		return gone, gone

@@ -66,7 +66,10 @@ func stretch(a Answers, until time.Time, length time.Duration) Stretch {
 func workload(b, before *book, limits bounds, price analysis.Ratio) Workload {
 	w := Workload{Job: b.job, Namespace: b.namespace, Source: b.source, Emulated: b.isEmulated, GPUs: len(b.gpus), Holders: b.holders, Use: b.use(price), Slow: b.slow()}
 	w.Hooked = unit.NotSupported[int]("an exporter does not know of hooks")
-	if b.source == Agent {
+	switch {
+	case b.source == Agent && b.hooked[""]:
+		w.Hooked = unit.None[int]("of some ranks the GPU is not known")
+	case b.source == Agent:
 		w.Hooked = unit.Some(len(b.hooked))
 	}
 	var earlier Use

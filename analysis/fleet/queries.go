@@ -23,6 +23,8 @@ import (
 //     second. So [QueryOverlap] asks first whether any tenancy has several series in the piece. If so, growth is read in slices of
 //     ten minutes, of each slice the largest is taken, and the slices are added: a slice in which an agent was restarted loses
 //     at most half of itself, and what was counted in a gap that is longer than a slice is missed.
+//   - All of it takes a scrape every few minutes, as Prometheus' own look-back of five minutes does. With fewer, gauges are not seen at
+//     every look, and the share of the window that was seen says so.
 //   - Gauges are looked at once a minute. A series that nobody ended (its server vanished) is seen for five minutes more.
 const (
 	// look is how often gauges are looked at: dcgm-exporter renews its values every 30 s (pkg/cmd/app.go, collect-interval).

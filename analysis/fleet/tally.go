@@ -99,7 +99,7 @@ func (t *tally) agents(a Answers) {
 func (t *tally) shared(rows []Row) {
 	var names []string
 	for _, r := range rows {
-		if name := r.Labels["training_job"]; name != SharedJob {
+		if name := r.Labels["training_job"]; name != SharedJob && name != "" {
 			names = append(names, fullName(r.Labels["training_namespace"], name))
 		}
 	}

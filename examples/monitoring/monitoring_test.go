@@ -281,9 +281,11 @@ func TestAJobThatBeginsToWaitIsSeen(t *testing.T) {
 
 	s.wait("the end is seen", `sum(datawait_rank_running)`, 30*time.Second, func(v float64) bool { return v == 0 })
 	time.Sleep(20 * time.Second) // what GPUs did is told 15 s late
-	for name, told := range map[string]own{"alpha": waiting, "beta": steady, "gamma": short} {
+	jobs := map[string]own{"alpha": waiting, "beta": steady, "gamma": short}
+	for name, told := range jobs {
 		s.againstItself(name, told)
 	}
+	s.fleet(jobs)
 	s.ends()
 }
 

@@ -148,6 +148,9 @@ func fleetJob(i int, w fleet.Workload) FleetJob {
 		Allocated: gpuHoursOf(w.Use.Allocated), Waiting: waitingOf(w.Use), Idle: amountOf(w.Use.Idle), Lost: lostOf(w.Use),
 		Money: ratio(w.Use.Lost.Money, fleetMoneyStyle), SM: smOf(w.Use), Wait: share(w.Use.Wait), Kind: "unknown", Before: missing(unit.Unknown, ""),
 	}
+	if j.Money.Known && w.Use.Partial {
+		j.Money.Text = "≥" + j.Money.Text
+	}
 	for _, s := range w.Shifts {
 		if s.ID == fleet.ShiftLost {
 			j.Before, j.Kind, j.Why = gpuHoursOf(s.Before), string(s.Outcome), clause(s.Why)
@@ -201,6 +204,7 @@ func jobNotes(w fleet.Workload) (out []string) {
 	switch hooked, known := w.Hooked.Get(); {
 	case w.Source == fleet.Exporter:
 		out = append(out, "by dcgm-exporter")
+	case w.Job == fleet.SharedJob:
 	case known && hooked == 0 && !w.Use.Waiting.Hours.IsKnown():
 		out = append(out, "no hook")
 	case known && hooked > 0 && hooked < w.GPUs:
