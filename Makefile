@@ -13,6 +13,9 @@ export DATAWAIT_PYTHON := $(PYTHON)
 
 PYFILES := probe/hook examples
 
+# Modules of their own, for what the program itself has no need of.
+MODULES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod exporters/*/go.mod))
+
 .PHONY: help build demo test test-go test-python test-latest-torch soak lab bench bench-readme gpu-check lint setup wheel clean
 
 help: ## Show this list
@@ -45,6 +48,7 @@ test-go: build
 	$(GO) test -race -run SideBySide ./analysis
 	$(GO) test -timeout 20m -parallel 6 -skip TestFrameworks ./cmd/datawait # whole runs, most of which wait
 	$(GO) test -run Allocat ./probe/recording ./probe/spool ./analysis/ledger # built without the race detector, which allocates
+	for module in $(MODULES); do (cd $$module && $(GO) test -timeout 20m ./...) || exit; done
 	@echo 'examples/frameworks, TestFrameworks… and TestLatest… are not run here: make test-latest-torch installs what they need and runs them'
 	$(GO) test -v -race -timeout 20m -p 1 -skip 'TestLatest' $$($(GO) list ./examples/... | grep -v /examples/frameworks)
 
