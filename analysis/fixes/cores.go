@@ -39,8 +39,8 @@ func cpuLimit(j *job, s state) proposal {
 		return proposal{}
 	}
 	needed := math.Ceil((l.Fetches*l.Work + l.MainCPU) / math.Max(l.Compute, l.Fetches*l.Shared))
-	if !(needed > l.JobCores) || float64(l.Workers) < 0.95*math.Floor(l.JobCores) {
-		return proposal{} // the cores that there are do not have a worker each yet
+	if !(needed > l.JobCores) || float64(l.Workers) < 0.95*l.JobCores {
+		return proposal{} // the cores that there are do not have a worker each yet, be the last one of them only partly free
 	}
 	online := j.perRank(j.p.Host.Online.Or(0))
 	p := proposal{effort: hardware, needs: "cores of that number, for every rank"}
