@@ -74,14 +74,11 @@ func TestPromtoolAcceptsTheRules(t *testing.T) { promtool(t, "check", "rules", r
 
 // The time series of testdata raise each alert when they should, and not when they should not.
 func TestAlertsFireAndResolve(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.test.yml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("testdata: %d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".test.yml"), func(t *testing.T) {
+	_, alerts := rules(t)
+	for _, a := range alerts {
+		t.Run(a.Alert, func(t *testing.T) {
 			t.Parallel()
-			promtool(t, "test", "rules", file)
+			promtool(t, "test", "rules", alone(t, a.Alert))
 		})
 	}
 }
@@ -128,6 +125,9 @@ func TestCommandsAreSafeToPaste(t *testing.T) {
 // Each alert is seen to fire, to stay silent in two cases that are near, and to resolve.
 func TestEveryAlertIsTested(t *testing.T) {
 	_, alerts := rules(t)
+	if files, err := filepath.Glob("testdata/*"); err != nil || len(files) != len(alerts) {
+		t.Errorf("testdata has %d files for %d alerts (%v)", len(files), len(alerts), err)
+	}
 	for _, a := range alerts {
 		fires, resolves, silent := 0, 0, 0
 		for _, group := range cases(t, a.Alert) {
