@@ -306,7 +306,7 @@ func TestTrainingPodsHaveTheHook(t *testing.T) {
 			mounts[m.MountPath] = m
 		}
 		hook := env["PYTHONPATH"].Value
-		if !slices.Equal(laid.Args, []string{"hook", hook}) || laid.VolumeMounts[0].MountPath != hook || mounts[hook].Name != laid.VolumeMounts[0].Name || !mounts[hook].ReadOnly {
+		if !slices.Equal(laid.Args, []string{"hook", "--spool=" + env["DATAWAIT_SPOOL"].Value, hook}) || laid.VolumeMounts[0].MountPath != hook || mounts[hook].Name != laid.VolumeMounts[0].Name || !mounts[hook].ReadOnly {
 			t.Errorf("%s: the hook is laid out by %v, and looked for in %s", p.folder, laid.Args, hook)
 		}
 		if job := env["DATAWAIT_JOB"].ValueFrom; job == nil || job.FieldRef.FieldPath != "metadata.labels['batch.kubernetes.io/job-name']" {

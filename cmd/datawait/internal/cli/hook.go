@@ -53,7 +53,7 @@ func layHook(s Streams, dir, spool string) error {
 		return usage("choose another folder", "PYTHONPATH cannot hold %s: the colon would end the name", dir)
 	}
 	usual, _, _ := serve.Folders()
-	spool = cmp.Or(spool, os.Getenv("DATAWAIT_SPOOL"), usual)
+	spool = spoolOf(spool, os.Getenv("DATAWAIT_SPOOL"), usual)
 	if !filepath.IsAbs(spool) {
 		return usage("give the whole path", "--spool %s means another folder in every working folder", spool)
 	}
@@ -66,6 +66,15 @@ func layHook(s Streams, dir, spool string) error {
 	fmt.Fprintf(s.Out, "export PYTHONPATH=%s\"${PYTHONPATH:+:$PYTHONPATH}\"\n", quoted(dir))
 	fmt.Fprintf(s.Out, "export DATAWAIT_SPOOL=%s\n", quoted(spool))
 	return nil
+}
+
+// spoolOf returns the spool that was asked for, by flag or environment, or the usual one. A user without a home, in a container, has none
+// of their own: that is no reason to keep a job from starting.
+func spoolOf(flag, variable, usual string) string {
+	if !filepath.IsAbs(usual) {
+		usual = "/run/datawait/spool"
+	}
+	return cmp.Or(flag, variable, usual)
 }
 
 // quoted makes one word of a POSIX shell.
