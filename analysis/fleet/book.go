@@ -21,8 +21,8 @@ type owner struct {
 type book struct {
 	owner
 	isEmulated bool
-	gpus       map[string]bool
-	hooked     map[string]bool // GPUs of ranks; "" of one whose GPU is not known
+	gpus       map[string]float64 // for how long it had each
+	hooked     map[string]bool    // GPUs of ranks; "" of one whose GPU is not known
 	holders    []string
 	grade      stat.Grade // the worst of its GPUs
 
@@ -44,7 +44,7 @@ type book struct {
 }
 
 func newBook(o owner) *book {
-	return &book{owner: o, gpus: map[string]bool{}, hooked: map[string]bool{}, accounts: map[string]float64{}, training: map[string]float64{}, wait: map[string]float64{}}
+	return &book{owner: o, gpus: map[string]float64{}, hooked: map[string]bool{}, accounts: map[string]float64{}, training: map[string]float64{}, wait: map[string]float64{}}
 }
 
 // The accounts that are lost to waiting and to idle allocation.
@@ -77,11 +77,8 @@ func (b *book) use(price analysis.Ratio) Use {
 	u.Waiting, u.AtMost = b.waiting(price)
 	u.Idle = b.idling(price)
 	u.Lost = together(u.Waiting, u.Idle, price)
-	u.Partial = u.Lost.Hours.IsKnown() && !(u.Waiting.Hours.IsKnown() && u.Idle.Hours.IsKnown()) || b.unasked > 0
-	u.Unasked = hours(b.unasked)
-	if !u.Waiting.Hours.IsKnown() {
-		u.Unasked = u.Allocated
-	}
+	u.Unasked = hours(b.nobodyAsked())
+	u.Partial = u.Lost.Hours.IsKnown() && (u.Unasked.Or(0) > 0 || !u.Idle.Hours.IsKnown())
 	b.activity(&u, price)
 	u.Wait = b.waitShare()
 	u.Covered = share(b.covered, b.booked, "an exporter does not tell")
@@ -100,6 +97,25 @@ func lost(u Use, why string) Use {
 
 // noHook is why a wait is not known. It would read 0: counters of accounts are there from the start.
 const noHook = "no hook of datawait looked at its training"
+
+// nobodyAsked is how much of the allocated time is of GPUs on which no hook looked. Where the GPU of a rank is not known, all of the
+// job's may have been looked at.
+func (b *book) nobodyAsked() (seconds float64) {
+	switch {
+	case b.source == Any:
+		return b.unasked
+	case !b.asked():
+		return b.allocated
+	case len(b.hooked) == 0 || b.hooked[""]:
+		return 0
+	}
+	for gpu, s := range b.gpus {
+		if !b.hooked[gpu] {
+			seconds += s
+		}
+	}
+	return seconds
+}
 
 // asked reports whether a hook told of waiting.
 func (b *book) asked() bool { return len(b.hooked) > 0 || len(b.training) > 0 }

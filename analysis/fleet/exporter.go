@@ -196,7 +196,7 @@ func insert(names []string, name string) []string {
 
 // add books one holding.
 func (b *book) add(e entity, kind string, h holding, scale float64) {
-	b.gpus[e.String()] = true
+	b.gpus[e.String()] += scale * h.held
 	b.grade = stat.GradeB // a value is up to 30 s old
 	b.allocated += scale * h.held
 	b.idle += scale * h.idle

@@ -78,8 +78,8 @@ type Workload struct {
 type Use struct {
 	Allocated analysis.Ratio     `json:"allocated_gpu_hours"`
 	Accounts  map[string]float64 `json:"account_gpu_hours"`         // by account; empty where no agent kept books
-	Waiting   Amount             `json:"waiting"`                   // for data, for certain: with nothing to run, and epoch starts
-	AtMost    Amount             `json:"waiting_at_most"`           // with the waits of which no device clock says whether the GPU waited too
+	Waiting   Amount             `json:"waiting"`                   // for data, for certain: with nothing to run, and epoch starts; of GPUs on which a hook looked
+	AtMost    Amount             `json:"waiting_at_most"`           // with the waits of which no device clock says whether the GPU waited too; of the same GPUs
 	Idle      Amount             `json:"idle"`                      // allocated, and not held or held without a step
 	Lost      Amount             `json:"lost"`                      // waiting and idle together, as far as each is known
 	Partial   bool               `json:"lost_is_lower_bound"`       // waiting or idle of some is not known

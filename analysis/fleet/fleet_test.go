@@ -94,6 +94,26 @@ func TestAWaitNobodyLookedAtIsUnknown(t *testing.T) {
 	unknown(t, "money", w.Use.Lost.Money, "nobody said")
 }
 
+// A hook on some of a job's GPUs does not tell whether the others waited.
+func TestAHookOnSomeGPUs(t *testing.T) {
+	a := trained(20, 5, 2)
+	job := "training_job=train"
+	a[QueryAllocated] = append(a[QueryAllocated], row(10, job, "gpu_uuid=GPU-2"))
+	a[QueryAccounts] = append(a[QueryAccounts], row(10, job, "account=compute"))
+	u := Build(a, Answers{}, day).Workloads[0].Use
+	near(t, "waiting", u.Waiting.Hours, 5)
+	near(t, "of which nobody knows", u.Unasked, 10)
+	if !u.Partial {
+		t.Error("what is lost is not said to be a lower bound")
+	}
+	a[QueryHooked] = append(a[QueryHooked], row(0, job, "gpu_uuid="))
+	w := Build(a, Answers{}, day).Workloads[0]
+	near(t, "of which nobody knows", w.Use.Unasked, 0)
+	if w.Hooked.IsKnown() {
+		t.Error("on how many GPUs hooks look is known of ranks whose GPU is not")
+	}
+}
+
 // What cannot be is withheld, and is in no sum.
 func TestCountersThatCannotBeAreWithheld(t *testing.T) {
 	for name, a := range map[string]Answers{
@@ -121,7 +141,7 @@ func TestWhatIsNoDifference(t *testing.T) {
 	full := bounds{Stretch{Seen: known(1)}, Stretch{Seen: known(1)}}
 	use := func(lost, wait float64) Use {
 		u := Use{Allocated: known(100), Wait: known(wait), SMActive: known(0.5)}
-		u.Lost.Hours = known(lost)
+		u.Lost.Hours, u.Idle.Hours = known(lost), known(0)
 		return u
 	}
 	for _, c := range []struct {
@@ -148,6 +168,17 @@ func TestWhatIsNoDifference(t *testing.T) {
 		if s[0].Difference.IsKnown() != (c.why == "") {
 			t.Errorf("%s: a difference %v", c.name, s[0].Difference)
 		}
+	}
+}
+
+// More is known where hooks came to a job that had none; that is not more lost.
+func TestMoreKnownIsNotMoreLost(t *testing.T) {
+	before := trained(20, 0, 2)
+	delete(before, QueryTraining)
+	delete(before, QueryHooked)
+	s := Build(trained(20, 5, 2), before, day).Workloads[0].Shifts[0]
+	if s.ID != ShiftLost || s.Outcome != Unknown || !strings.Contains(s.Why, "not the same part") {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -47,15 +47,26 @@ func (w bounds) shifts(before, now Use, there bool) []Shift {
 	case !there:
 		why = New
 	}
+	lost := why
+	if lost == "" && !alike(before, now) {
+		lost = "what is known of it is not the same part in both windows"
+	}
 	least := trifleOf * max(before.Allocated.Or(0), now.Allocated.Or(0))
 	return []Shift{
-		shift(ShiftLost, before.Lost.Hours, now.Lost.Hours, why, func(b, n float64) float64 { return max(TrifleHours*max(b, n), least) }, -1),
+		shift(ShiftLost, before.Lost.Hours, now.Lost.Hours, lost, func(b, n float64) float64 { return max(TrifleHours*max(b, n), least) }, -1),
 		shift(ShiftWait, before.Wait, now.Wait, why, func(b, n float64) float64 { return TrifleShare }, -1),
 		shift(ShiftSM, before.SMActive, now.SMActive, why, func(b, n float64) float64 { return TrifleShare }, 1),
 	}
 }
 
 func seenWords(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
+
+// alike reports whether two sums of what is lost are of the same parts: where hooks came to jobs that had none, more is known, and
+// no more is lost.
+func alike(before, now Use) bool {
+	unasked := func(u Use) float64 { return u.Unasked.Or(0) / max(u.Allocated.Or(0), 1e-9) }
+	return before.Idle.Hours.IsKnown() == now.Idle.Hours.IsKnown() && math.Abs(unasked(before)-unasked(now)) <= TrifleHours
+}
 
 // shift weighs one number; better is the sign of a difference that is.
 func shift(id string, before, now analysis.Ratio, why string, trifle func(before, now float64) float64, better float64) Shift {

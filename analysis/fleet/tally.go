@@ -64,7 +64,7 @@ func (t *tally) agents(a Answers) {
 			b := of(r)
 			b.allocated += r.Value
 			b.booked += r.Value
-			b.gpus[gpu] = true
+			b.gpus[gpu] += r.Value
 		}
 	}
 	for _, r := range a[QueryAccounts] {
@@ -227,9 +227,7 @@ func (t *tally) all() *book {
 			continue
 		}
 		all.take(b)
-		if !b.asked() {
-			all.unasked += b.allocated
-		}
+		all.unasked += b.nobodyAsked()
 		for _, p := range b.parts() {
 			parts[p.ID] += p.Hours
 		}

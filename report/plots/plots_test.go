@@ -31,6 +31,25 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+func TestFleetsFigures(t *testing.T) {
+	drawn := 0
+	for _, c := range sample.Clusters() {
+		f := Fleet(view.NewFleet(c.Fleet))
+		if f.Empty() {
+			continue
+		}
+		drawn++
+		svg, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSVG(t, c.Name, svg)
+	}
+	if drawn < 3 {
+		t.Errorf("%d figures", drawn)
+	}
+}
+
 func checkSVG(t *testing.T, name, svg string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))

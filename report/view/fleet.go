@@ -120,6 +120,9 @@ func waitingOf(u fleet.Use) Quantity {
 	if q.Known && most.Known && most.Text != q.Text && most.Value > q.Value {
 		q.Range, q.Span, q.High = "at most "+most.Text, "≤"+most.Number, most.Value
 		q.Proof += ", at most grade " + most.Grade
+		if u.Unasked.Or(0) > 0 {
+			q.Range += " where a hook looked"
+		}
 	}
 	return q
 }

@@ -139,7 +139,7 @@ func fleetProof(f *fleet.Fleet) (out []string) {
 		out = append(out, "On average "+a.Text+" GPUs were allocated. How much they worked is unknown: "+clause(e.Working.Why())+".")
 	}
 	if h := gpuHoursOf(f.Total.Use.Unasked); h.Known && h.Value > 0 {
-		out = append(out, "Of "+h.Text+" nobody knows whether they waited for data: no hook of datawait looked at those jobs.")
+		out = append(out, "Of "+h.Text+" nobody knows whether they waited for data: no hook of datawait looked at those GPUs.")
 	}
 	for _, s := range f.Total.Shifts {
 		if s.ID == fleet.ShiftLost {
@@ -152,6 +152,9 @@ func fleetProof(f *fleet.Fleet) (out []string) {
 func beforeSentence(f *fleet.Fleet, s fleet.Shift) string {
 	before := "The " + lengthOf(f.Before) + " before"
 	b := gpuHoursOf(s.Before)
+	if b.Known && f.Total.Use.Partial {
+		b.Text = "at least " + b.Text
+	}
 	switch {
 	case s.Outcome == fleet.Unknown:
 		return before + " cannot be held against these: " + clause(s.Why) + "."

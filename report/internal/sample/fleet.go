@@ -107,7 +107,9 @@ func Week() *fleet.Fleet {
 		exports(a, "GPU-8", "nlp", "finetune-x7k2p", "sm", 90, 0.35, 41)
 	}
 	trainer{"", "notebook.py", []string{"GPU-7"}, 120, map[string]float64{"not_held": 0.3, "idle_held": 0.55}, 0, 0.06, nil}.tell(now)
+	trainer{"", "old.py", []string{"GPU-7"}, 110, map[string]float64{"not_held": 0.1}, 0, 0.8, nil}.tell(before)
 	exports(now, "GPU-9", "serving", "llm-0", "util", 168, 0.62, 20)
+	exports(before, "GPU-9", "serving", "llm-0", "util", 160, 0.6, 5)
 	exports(now, "GPU-10", "", "", "sm", 168, 0.04, 150)
 	o := weekOptions(2.5)
 	o.Warnings = []string{"fetched partial data from store gateway"}
