@@ -13,10 +13,7 @@ import (
 func removeSync(j *job, s state) proposal {
 	l := s.law
 	device := l.Compute - l.Host
-	if !j.model.Known.Host || l.Ahead > 0 || j.model.Launching() || j.waitsForData(s) || l.Host < 0.1*l.Compute || device < 0.1*l.Compute {
-		return proposal{}
-	}
-	if l.MainCPU > l.Compute-0.8*device {
+	if _, ok := j.model.InTurn(l); !ok || j.waitsForData(s) {
 		return proposal{}
 	}
 	return proposal{

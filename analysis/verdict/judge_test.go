@@ -56,7 +56,7 @@ var jobs = []struct {
 	{"S09 W4", scenario.S09(4), []string{CPUCapped, CPUTransform}},
 	{"S10", scenario.S10(), []string{CPUTransform}},
 	{"S14", scenario.S14(), []string{StartOfEpoch, ComputeBound}},
-	{"S21", scenario.S21(), []string{MainProcess}},
+	{"S21", scenario.S21(), []string{MainProcess, Sync}},
 	{"S23", scenario.S23(), []string{Copy}},
 	{"S25", scenario.S25(), []string{LaunchBound}},
 	{"S26", scenario.S26(), []string{ComputeBound}},

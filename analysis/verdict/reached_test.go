@@ -13,8 +13,7 @@ var reached = map[string]bool{}
 
 // notYet are the names of the contract that nothing gives, and why.
 var notYet = map[string]string{
-	Sync: "needs a device clock around single calls",
-	SHM:  "needs the fill of /dev/shm",
+	SHM: "needs the fill of /dev/shm",
 }
 
 // TestMain also holds the tests against the contract: every verdict is given in one of them, or is known not to be given at all.

@@ -26,6 +26,7 @@ var signatures = []signature{
 	{PeriodicStall, periodicStall},
 	{StartOfEpoch, epochStart},
 	{ColdCache, coldCache},
+	{Sync, inTurn},
 	{MainProcess, mainProcess},
 	{LaunchBound, launchBound},
 	{ClockThrottle, clockThrottle},
