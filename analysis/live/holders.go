@@ -7,9 +7,6 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// podKey names a pod.
-type podKey struct{ namespace, pod string }
-
 // holders returns the tenants that have the GPU now, in a fixed order, and whether anybody knows. A scheduler's word counts most. Without
 // one, those have it that the driver lists, and the processes that train on it.
 //
@@ -57,20 +54,43 @@ func (d *device) trainers() (tenants []Tenant) {
 func (d *device) unnamed(h recording.Holder, trained []Tenant, alone bool) (t Tenant, ok bool) {
 	for _, s := range d.node.streams {
 		if s.main() && s.gpu == d.id && runsIn(h, s.declaration) {
+			d.node.remember(h, s.group.tenant)
 			return t, false
 		}
 	}
-	t = Tenant{Job: h.Job, Namespace: h.Namespace, Pod: h.Pod}
 	if h.Pod != "" {
 		for _, other := range trained {
 			if other.Namespace == h.Namespace && other.Pod == h.Pod {
 				return t, false
 			}
 		}
-		t.Job = cmp.Or(d.node.pods[podKey{h.Namespace, h.Pod}].Job, h.Job, h.Pod)
 	}
 	// Whoever trains on a GPU that one holder has is that holder, though it does not say so.
-	return t, !(alone && len(trained) == 1 && (h.Pod == "" || trained[0].Pod == ""))
+	if alone && len(trained) == 1 && (h.Pod == "" || trained[0].Pod == "") {
+		d.node.remember(h, trained[0])
+		return t, false
+	}
+	if t, ok = d.node.called[nameOf(h)]; ok {
+		return t, true
+	}
+	return Tenant{Job: cmp.Or(h.Job, h.Pod), Namespace: h.Namespace, Pod: h.Pod}, true
+}
+
+// holderName is what a scheduler calls a holder: a pod, or a job.
+type holderName struct{ namespace, pod, job string }
+
+func nameOf(h recording.Holder) holderName {
+	if h.Pod != "" {
+		return holderName{namespace: h.Namespace, pod: h.Pod}
+	}
+	return holderName{job: h.Job}
+}
+
+// remember keeps what the processes of a holder call their job: a scheduler that still holds the GPU when they have ended means the same.
+func (n *Node) remember(h recording.Holder, t Tenant) {
+	if name := nameOf(h); name != (holderName{}) {
+		n.called[name] = t
+	}
 }
 
 // runsIn reports whether a process is one of those of a holder.

@@ -361,6 +361,24 @@ func TestPodWithoutProcessesIsIdle(t *testing.T) {
 	}
 }
 
+// A scheduler calls a job by its number, and its processes by its name as well: one row.
+func TestSchedulersJobIsWhatItsProcessesCallIt(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	m.ok(m.agent.Note(recording.AllocationNote{T: at(1), UUID: "GPU-a", By: recording.AllocatedBySlurm, Holders: []recording.Holder{{Job: "4711"}}}))
+	gpu := "GPU-a"
+	p := m.process(Identity{Folder: "4711"}, recording.Declaration{Producer: recording.ProducerMain, PID: 7, StartTicks: 7, Opened: at(2), Job: "resnet-4711", GPUUUID: &gpu})
+	m.Tick(at(3))
+	p.steps(3, 5, 0.1, 0.9, 0)
+	p.end(8)
+	m.Tick(at(9))
+	m.Tick(at(30))
+	s := m.Snapshot()
+	if len(s.Tenancies) != 1 || s.Tenancies[0].Tenant.Job != "resnet-4711" || !s.Tenancies[0].Running {
+		t.Errorf("%+v", s.Tenancies)
+	}
+}
+
 // What the counters say of themselves decides: no counters and contradicting ones are not idleness.
 func TestUntrustedIsNotIdle(t *testing.T) {
 	m := newMachine(t, 0)

@@ -30,7 +30,7 @@ type Node struct {
 	groups    map[groupKey]*group
 	tenancies map[tenancyKey]*tenancy
 	jobs      map[Tenant]*job
-	pods      map[podKey]Tenant // how a pod's job was called last
+	called    map[holderName]Tenant // what the processes of a holder called their job
 	machine   Machine
 	carried   map[processKey]carried // streams that an earlier agent counted in part
 }
@@ -40,7 +40,7 @@ func New(o Options) *Node {
 	o.Lag = cmp.Or(o.Lag, 15e9)
 	o.Forget = cmp.Or(o.Forget, 600e9)
 	return &Node{options: o, now: o.Begin, streams: map[recording.StreamID]*stream{}, devices: map[string]*device{}, ranks: map[rankKey]*rank{},
-		groups: map[groupKey]*group{}, tenancies: map[tenancyKey]*tenancy{}, jobs: map[Tenant]*job{}, pods: map[podKey]Tenant{},
+		groups: map[groupKey]*group{}, tenancies: map[tenancyKey]*tenancy{}, jobs: map[Tenant]*job{}, called: map[holderName]Tenant{},
 		carried: map[processKey]carried{}}
 }
 
@@ -151,7 +151,7 @@ func (n *Node) forget() {
 		living[k.tenant] = true
 	}
 	maps.DeleteFunc(n.jobs, func(t Tenant, _ *job) bool { return !living[t] })
-	maps.DeleteFunc(n.pods, func(_ podKey, t Tenant) bool { return !living[t] })
+	maps.DeleteFunc(n.called, func(_ holderName, t Tenant) bool { return !living[t] })
 	maps.DeleteFunc(n.devices, func(_ string, d *device) bool {
 		return len(d.episodes) == 0 && over(false, max(d.seen, d.since)) && !n.trainedOn(d)
 	})

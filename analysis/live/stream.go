@@ -60,7 +60,7 @@ func (s *stream) train() {
 	s.rank = n.rank(s.group.tenant, d)
 	s.rank.processes++
 	if t := s.group.tenant; t.Pod != "" {
-		n.pods[podKey{t.Namespace, t.Pod}] = t
+		n.called[holderName{namespace: t.Namespace, pod: t.Pod}] = t
 	}
 	if d.GPUUUID != nil {
 		s.gpu = n.device(*d.GPUUUID).uuid()
