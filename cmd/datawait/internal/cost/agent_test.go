@@ -73,6 +73,7 @@ func minutes(b *testing.B) time.Duration {
 type followed struct {
 	cores, child float64 // of both, and of the child alone
 	most, growth float64 // bytes: the most, and the median of the last third beyond that of the first
+	childMost    float64 // bytes
 }
 
 func follow(agent int, length time.Duration) (followed, error) {
@@ -82,18 +83,19 @@ func follow(agent int, length time.Duration) (followed, error) {
 	}
 	before, childBefore, begin := cpuTime(agent), cpuTime(child), time.Now()
 	var memory []float64
+	var childMost float64
 	for time.Since(begin) < length {
 		time.Sleep(time.Second)
 		a, c := pss(agent), pss(child)
 		if a == 0 || c == 0 {
 			return followed{}, fmt.Errorf("the agent or its child ended after %v", time.Since(begin))
 		}
-		memory = append(memory, a+c)
+		memory, childMost = append(memory, a+c), max(childMost, c)
 	}
 	wall := time.Since(begin).Seconds()
 	ownChild := cpuTime(child) - childBefore
 	third := max(1, len(memory)/3)
-	return followed{cores: (cpuTime(agent) - before + ownChild) / wall, child: ownChild / wall, most: slices.Max(memory),
+	return followed{cores: (cpuTime(agent) - before + ownChild) / wall, child: ownChild / wall, most: slices.Max(memory), childMost: childMost,
 		growth: median(memory[len(memory)-third:]) - median(memory[:third])}, nil
 }
 
