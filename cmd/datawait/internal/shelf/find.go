@@ -96,15 +96,21 @@ func Jobs(dir string) (jobs []Job, err error) {
 		return nil, fmt.Errorf("looking for recordings: %w", err)
 	}
 	for _, e := range entries {
-		j := Job{Dir: filepath.Join(dir, e.Name())}
-		b, err := os.ReadFile(filepath.Join(j.Dir, about))
-		if err != nil || json.Unmarshal(b, &j.Tenant) != nil {
-			continue
+		if j, ok := jobIn(filepath.Join(dir, e.Name())); ok {
+			jobs = append(jobs, j)
 		}
-		j.Slices = slicesOf(j.Dir)
-		jobs = append(jobs, j)
 	}
 	return jobs, nil
+}
+
+func jobIn(dir string) (j Job, ok bool) {
+	j.Dir = dir
+	b, err := os.ReadFile(filepath.Join(dir, about))
+	if err != nil || json.Unmarshal(b, &j.Tenant) != nil {
+		return j, false
+	}
+	j.Slices = slicesOf(dir)
+	return j, true
 }
 
 func slicesOf(dir string) (all []Slice) {
@@ -130,47 +136,4 @@ func slicesOf(dir string) (all []Slice) {
 		all = append(all, s)
 	}
 	return all
-}
-
-// tidy throws away the oldest slices of a job that has too many bytes, then the oldest of all, and jobs of long ago. What is being
-// written stays.
-func (s *Shelf) tidy(now time.Time) error {
-	jobs, err := Jobs(s.options.Dir)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	var all []Slice
-	total := int64(0)
-	for _, j := range jobs {
-		open := s.isOpen(j.Tenant)
-		keep, bytes := 0, int64(0)
-		for i := len(j.Slices) - 1; i >= 0; i-- {
-			bytes += j.Slices[i].Bytes
-			if young := now.Sub(j.Slices[i].Ended) < s.options.Age; !young || bytes > s.options.Keep && keep > 0 {
-				errs = append(errs, os.RemoveAll(j.Slices[i].Dir))
-				continue
-			}
-			keep++
-			total += j.Slices[i].Bytes
-			if !open || i < len(j.Slices)-1 {
-				all = append(all, j.Slices[i])
-			}
-		}
-		if keep == 0 && !open {
-			errs = append(errs, os.RemoveAll(j.Dir))
-		}
-	}
-	slices.SortFunc(all, func(a, b Slice) int { return a.Ended.Compare(b.Ended) })
-	for len(all) > 0 && total > s.options.All {
-		total -= all[0].Bytes
-		errs = append(errs, os.RemoveAll(all[0].Dir))
-		all = all[1:]
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Shelf) isOpen(t live.Tenant) bool {
-	v := s.volumes[t]
-	return v != nil && v.writer != nil
 }

@@ -30,6 +30,7 @@ type Options struct {
 	Slice   time.Duration // 0 = 15 min
 	Keep    int64         // bytes of one job; 0 = 64 MiB
 	All     int64         // bytes of all jobs; 0 = 2 GiB
+	Jobs    int           // folders of jobs; 0 = 1000
 	Age     time.Duration // a job that has written nothing for so long is thrown away; 0 = 7 days
 	Host    string
 	BootID  string
@@ -40,6 +41,7 @@ func (o Options) complete() Options {
 	o.Slice = cmp.Or(o.Slice, 15*time.Minute)
 	o.Keep = cmp.Or(o.Keep, 64<<20)
 	o.All = cmp.Or(o.All, 2<<30)
+	o.Jobs = cmp.Or(o.Jobs, 1000)
 	o.Age = cmp.Or(o.Age, 7*24*time.Hour)
 	return o
 }
@@ -57,7 +59,8 @@ type Shelf struct {
 	streams map[recording.StreamID]*stream
 	volumes map[live.Tenant]*volume
 	tidied  time.Time
-	err     error // of the last write that failed, nil once one succeeded
+	quiet   map[string]quiet // jobs, by folder, as the last tidying found them
+	err     error            // of the last write that failed, nil once one succeeded
 }
 
 // stream is what is remembered of a stream, to tell it at the begin of every slice.
