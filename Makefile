@@ -67,8 +67,9 @@ test-latest-torch: build ## The hook and the frameworks with the newest PyTorch 
 	DATAWAIT_LATEST_PYTHON=$(LATEST) $(GO) test -v -count=1 -timeout 10m -run TestLatest ./examples/traps
 
 # The tests run a few of these; this is what shows that a window of a millisecond is closed.
-soak: setup ## 1000 short trainings in which a random process is killed at a random moment (most of an hour)
+soak: setup ## 1000 short trainings in which a random process is killed at a random moment (most of an hour), and 5000 jobs under one agent
 	SOAK_RUNS=$${SOAK_RUNS:-1000} $(GO) test -v -count=1 -timeout 3h -run TestSoak ./cmd/datawait/internal/soak
+	SOAK_JOBS=$${SOAK_JOBS:-5000} $(GO) test -v -count=1 -timeout 3h -run TestSoak ./cmd/datawait/internal/serve
 
 lab: build ## Scenarios with a known answer on real PyTorch, their fixes made for real; writes examples/lab/RESULTS.md (half an hour)
 	DATAWAIT_LAB=$(CURDIR)/examples/lab/RESULTS.md $(GO) test -count=1 -v -timeout 3h -run TestLab ./examples/lab
