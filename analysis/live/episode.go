@@ -35,6 +35,8 @@ type episode struct {
 	begin, end uint64 // ns; end 0 = it goes on
 	book       *ledger.Book
 	agent      recording.StreamID
+	host       int64 // ns booked as the host's so far
+	unseen     int64 // ns of it in which the process fetched from a loader that the hook does not see: it may have waited
 	streams    map[*stream]recording.StreamID
 }
 
@@ -235,18 +237,43 @@ func (a *Activity) add(v recording.GPU, seconds float64) {
 func (e *episode) settle(t int64) (closed bool) {
 	if e.end == 0 || t < int64(e.end) {
 		e.book.CloseUpTo(t)
+		e.unfed()
 		return false
 	}
 	e.book.Close(int64(e.end))
+	e.unfed()
 	e.of.Books = e.of.Books.Add(e.totals())
 	return true
 }
 
-// totals is what the episode's book has settled.
-func (e *episode) totals() (t ledger.Totals) {
+// manySteps without a fetch show that batches come from a loader that the hook does not see.
+const manySteps = 100
+
+// unfed counts what was booked as the host's since the last time and may be waits.
+func (e *episode) unfed() {
+	host := e.balance().NS[ledger.Host]
+	for s := range e.streams {
+		if s.training.stepped >= manySteps && s.training.began != 0 && s.training.fetches == 0 {
+			e.unseen += host - e.host
+			break
+		}
+	}
+	e.host = host
+}
+
+// balance is what the episode's book has settled.
+func (e *episode) balance() (t ledger.Totals) {
 	for _, b := range e.book.Balances() {
 		t = t.Add(b.Totals)
 	}
+	return t
+}
+
+// totals is what the episode comes to.
+func (e *episode) totals() ledger.Totals {
+	t := e.balance()
+	t.NS[ledger.Host] -= e.unseen
+	t.NS[ledger.Unattributed] += e.unseen
 	return t
 }
 

@@ -379,6 +379,32 @@ func TestSchedulersJobIsWhatItsProcessesCallIt(t *testing.T) {
 	}
 }
 
+// A loader that the hook does not see may keep the process waiting: what it did between its kernels is not known.
+func TestUnseenLoaderLeavesHostTimeOpen(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.train(7, "dali.py", "GPU-a", 1)
+	m.windows(0, 0, 320, 0.4, 0.3, recording.GPUHeldKnown|recording.GPUHeld)
+	var before ledger.Totals
+	for i := range 300 {
+		m.ok(p.out.Append(recording.Step{Begin: recording.Unknown64, End: at(float64(i + 2)), Step: uint32(i + 1)}.Encode()))
+		m.Tick(at(float64(i + 3)))
+		now := m.tenancyOf("GPU-a", "dali.py").Books
+		for a, ns := range before.NS {
+			if now.NS[a] < ns {
+				t.Fatalf("account %v went back", ledger.Account(a))
+			}
+		}
+		before = now
+	}
+	if host := float64(before.NS[ledger.Host]) / 1e9; host < 0.6*95 || host > 0.6*100 { // of the first hundred steps
+		t.Errorf("%v s are the host's", host)
+	}
+	if open := float64(before.NS[ledger.Unattributed]) / 1e9; open < 0.6*190 || sum(before) != before.Allocated {
+		t.Errorf("%v s are left open in %+v", open, before)
+	}
+}
+
 // What the counters say of themselves decides: no counters and contradicting ones are not idleness.
 func TestUntrustedIsNotIdle(t *testing.T) {
 	m := newMachine(t, 0)

@@ -21,6 +21,7 @@ type training struct {
 	aside     uint64               // ns of checkpoints since then
 	step      uint64               // ns, end of the step before; 0 as with exit
 	steps     bool                 // it steps an optimizer; else a fetch is a step
+	stepped   int                  // steps of an optimizer
 	fetches   int                  // before that was seen
 	iterators map[iteration]uint64 // made, and nothing fetched from them yet: ns it took
 	unclocked []clocked            // fetches of which the device's clock has not told yet, in order
@@ -166,6 +167,7 @@ func (s *stream) stepped(v recording.Step) {
 		s.time(v.End - t.step)
 	}
 	t.steps, t.step = true, v.End
+	t.stepped++
 }
 
 // time counts the length of one step.
