@@ -17,12 +17,6 @@ func (s spans) holds(t int64) bool {
 	return i < len(s) && s[i].begin <= t
 }
 
-// covers reports whether one of them holds the whole stretch.
-func (s spans) covers(begin, end int64) bool {
-	i := s.after(begin)
-	return i < len(s) && s[i].begin <= begin && end <= s[i].end
-}
-
 // after returns the index of the first that ends after t.
 func (s spans) after(t int64) int {
 	lo, hi := 0, len(s)

@@ -54,10 +54,11 @@ func (d *device) late() (lag, doubt int64) {
 	for i := 0; i < len(d.Windows); i += 1 + len(d.Windows)/lagWindows {
 		some = append(some, d.Windows[i])
 	}
+	near := make([]int, len(some))
 	best, bestLag, zero := 0.0, int64(0), 0.0
 	for step := -lagReach * lagSteps; step <= lagReach*lagSteps; step++ {
 		lag := int64(step) * length / lagSteps
-		l, ok := k.line(some, waits, lag)
+		l, ok := k.line(some, waits, lag, near)
 		if !ok || l.Slope >= 0 || l.N < unmixWindows {
 			continue
 		}
@@ -70,7 +71,7 @@ func (d *device) late() (lag, doubt int64) {
 			best, bestLag = l.R2, lag
 		}
 	}
-	bestLag = k.refine(some, waits, bestLag, length/lagSteps)
+	bestLag = k.refine(some, waits, near, bestLag, length/lagSteps)
 	if best >= lagExplains && best >= zero+lagClear {
 		return bestLag, bestLag
 	}
@@ -78,11 +79,11 @@ func (d *device) late() (lag, doubt int64) {
 }
 
 // refine looks for the lag that explains most closer to the best of those a step apart.
-func (k *rank) refine(windows []load.Window, waits *cumulative, lag, step int64) int64 {
+func (k *rank) refine(windows []load.Window, waits *cumulative, near []int, lag, step int64) int64 {
 	best, bestLag := 0.0, lag
 	for i := int64(-lagFiner + 1); i < lagFiner; i++ {
 		at := lag + i*step/lagFiner
-		if l, ok := k.line(windows, waits, at); ok && l.Slope < 0 && l.N >= unmixWindows && l.R2 > best {
+		if l, ok := k.line(windows, waits, at, near); ok && l.Slope < 0 && l.N >= unmixWindows && l.R2 > best {
 			best, bestLag = l.R2, at
 		}
 	}
@@ -115,7 +116,7 @@ func (d *device) unmix() unmixed {
 		return none(ofAll)
 	}
 	k := d.ranks[0]
-	l, ok := k.line(d.Windows, k.waiting(), 0)
+	l, ok := k.line(d.Windows, k.waiting(), 0, nil)
 	switch {
 	case !ok || l.N < unmixWindows:
 		return none("too few counter windows, or too alike, lie in steady training")
@@ -141,7 +142,7 @@ func (k *rank) doubted(l stat.Line, d *device) stat.Line {
 	if d.doubt == d.lag {
 		return l
 	}
-	if other, ok := k.line(d.Windows, k.waiting(), d.doubt-d.lag); ok && other.N >= unmixWindows {
+	if other, ok := k.line(d.Windows, k.waiting(), d.doubt-d.lag, nil); ok && other.N >= unmixWindows {
 		l.Zero, l.One = reaching(l.Zero, other.Zero), reaching(l.One, other.One)
 	}
 	return l
@@ -153,17 +154,29 @@ func reaching(i, other stat.Interval) stat.Interval {
 	return i
 }
 
-// line regresses SM activity on the share of waiting, over the windows that lie in steady training once they are shifted by lag.
-func (k *rank) line(windows []load.Window, waits *cumulative, lag int64) (stat.Line, bool) {
+// line regresses SM activity on the share of waiting, over the windows that lie in steady training once they are shifted by lag. Whoever
+// tries one lag after another keeps for each window where its waits were found: the next lag moves it by little.
+func (k *rank) line(windows []load.Window, waits *cumulative, lag int64, near []int) (stat.Line, bool) {
 	x, y := k.scratch.x[:0], k.scratch.y[:0]
 	defer func() { k.scratch.x, k.scratch.y = x, y }()
+	runs := k.steady.runs
 	for i := range windows {
 		w := &windows[i]
 		begin, end := w.Begin-lag, w.End-lag
-		if w.Untrusted || w.SM != w.SM || !k.steady.runs.covers(begin, end) {
+		for len(runs) > 0 && runs[0].end <= begin { // windows are in order
+			runs = runs[1:]
+		}
+		if w.Untrusted || w.SM != w.SM || len(runs) == 0 || runs[0].begin > begin || runs[0].end < end {
 			continue
 		}
-		x = append(x, float64(waits.between(begin, end))/float64(end-begin))
+		if near != nil {
+			waits.cursor = near[i]
+		}
+		before := waits.upTo(begin)
+		if near != nil {
+			near[i] = waits.cursor
+		}
+		x = append(x, float64(waits.upTo(end)-before)/float64(end-begin))
 		y = append(y, float64(w.SM))
 	}
 	if spread(x) < unmixSpread {
@@ -186,7 +199,7 @@ func spread(x []float64) float64 {
 type cumulative struct {
 	begins []int64
 	before []int64 // Σ of the waits in front of each, and of all
-	cursor int
+	cursor int     // waits that had begun when it was asked last
 }
 
 // waiting returns when the training thread waited: while the device had nothing to run where its clock tells, else at all.
@@ -220,27 +233,26 @@ func (k *rank) waiting() *cumulative {
 	return c
 }
 
-// upTo returns the waiting before t. Windows are asked for in order, so the search goes on from the last answer.
+// upTo returns the waiting before t.
 func (c *cumulative) upTo(t int64) int64 {
+	c.seek(t)
 	i := c.cursor
-	if i > 0 && c.begins[i-1] > t {
-		i = 0
-	}
-	for step := 1; i+step <= len(c.begins) && c.begins[i+step-1] <= t; step *= 2 {
-		i += step
-	}
-	for i < len(c.begins) && c.begins[i] <= t {
-		n, _ := slices.BinarySearch(c.begins[i:], t+1)
-		i += n
-	}
-	c.cursor = i
 	if i == 0 {
 		return 0
 	}
 	return min(c.before[i], c.before[i-1]+t-c.begins[i-1])
 }
 
-func (c *cumulative) between(begin, end int64) int64 {
-	before := c.upTo(begin)
-	return c.upTo(end) - before
+// seek puts the cursor behind the waits that began by t. It searches from where it stands, either way and in steps that double, for
+// whoever asks has asked for a time close by.
+func (c *cumulative) seek(t int64) {
+	low, high := c.cursor, c.cursor
+	for step := 1; high < len(c.begins) && c.begins[high] <= t; step *= 2 {
+		low, high = high+1, min(high+step, len(c.begins))
+	}
+	for step := 1; low > 0 && c.begins[low-1] > t; step *= 2 {
+		low, high = max(low-step, 0), low-1
+	}
+	n, _ := slices.BinarySearch(c.begins[low:high], t+1)
+	c.cursor = low + n
 }

@@ -65,3 +65,29 @@ func TestUnmixRefuses(t *testing.T) {
 		t.Errorf("SM activity while waiting = %+v, but it never waits", e)
 	}
 }
+
+// TestSeek: however far and in whichever direction the cursor has to go, the waiting before a time is what adding it up gives.
+func TestSeek(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	var c cumulative
+	var waits []span
+	for now, sum := int64(0), int64(0); len(waits) < 300; {
+		begin := now + r.Int64N(20)
+		now = begin + 1 + r.Int64N(20)
+		c.begins, c.before, waits = append(c.begins, begin), append(c.before, sum), append(waits, span{begin, now})
+		sum += now - begin
+		if len(waits) == 300 {
+			c.before = append(c.before, sum)
+		}
+	}
+	for range 3000 {
+		at := r.Int64N(waits[299].end+100) - 50
+		want := int64(0)
+		for _, w := range waits {
+			want += max(0, min(w.end, at)-w.begin)
+		}
+		if got := c.upTo(at); got != want {
+			t.Fatalf("%d ns of waiting before %d, want %d", got, at, want)
+		}
+	}
+}
