@@ -104,6 +104,9 @@ func (r *Rank) find(seq uint32) (int, bool) {
 
 // order sorts what a damaged or doubled recording may have shuffled, and drops what is there twice.
 func (r *Rank) order() {
+	if r.ordered() {
+		return
+	}
 	if !slices.IsSortedFunc(r.Fetches, byEnter) {
 		slices.SortStableFunc(r.Fetches, byEnter)
 	}
@@ -115,6 +118,22 @@ func (r *Rank) order() {
 	}
 	// Of several optimizers one is counted, and the others' steps carry its number unchanged.
 	r.Steps = slices.CompactFunc(r.Steps, func(a, b Step) bool { return a.Number == b.Number || a.End == b.End })
+}
+
+// ordered reports what holds of nearly every recording: each fetch begins later than the one before it, and each step ends later, has
+// another number and is of the same thread. Then nothing is out of order or there twice, and of one thread's steps all count or none.
+func (r *Rank) ordered() bool {
+	for i := 1; i < len(r.Fetches); i++ {
+		if r.Fetches[i].Enter <= r.Fetches[i-1].Enter {
+			return false
+		}
+	}
+	for i := 1; i < len(r.Steps); i++ {
+		if s, before := &r.Steps[i], &r.Steps[i-1]; s.End <= before.End || s.Number == before.Number || s.Thread != before.Thread {
+			return false
+		}
+	}
+	return true
 }
 
 func byEnter(a, b Fetch) int { return cmp.Compare(a.Enter, b.Enter) }
