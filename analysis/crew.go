@@ -169,8 +169,9 @@ func (b *crew) addBuilds(k *rank, builds *load.Builds) {
 	}
 	after = max(after, k.cold.until)
 	keep := func(t int64) bool { return t > after && k.live.holds(t) }
-	for field := range b.costs {
-		b.costs[field].add(builds.Costs.Sum(field, keep))
+	sums, weights := builds.Costs.Sums(keep)
+	for field := range sums {
+		b.costs[field].add(sums[field], weights[field])
 	}
 	b.cost.add(&builds.Costs, keep)
 	if len(builds.Reads.Readings) > 0 {

@@ -343,6 +343,14 @@ func TestSeries(t *testing.T) {
 	if abs(got-sum) > 1e-3 || n != weight {
 		t.Errorf("Σ %v of %v, want %v of %v", got, n, sum, weight)
 	}
+	for _, keep := range []func(int64) bool{nil, func(t int64) bool { return t%3 == 0 }} {
+		sums, weights := s.Sums(keep)
+		for field := range 2 {
+			if sum, weight := s.Sum(field, keep); sums[field] != sum || weights[field] != weight {
+				t.Errorf("field %d: Σ %v of %v, and %v of %v among all", field, sum, weight, sums[field], weights[field])
+			}
+		}
+	}
 	if got, n := s.Sum(1, nil); abs(got/n-known/knownWeight) > 0.02 {
 		t.Errorf("mean of the known %v, want about %v", got/n, known/knownWeight)
 	}

@@ -54,8 +54,8 @@ func (s *Series) halve() {
 	for i := range half {
 		a, b := s.rows[2*i], s.rows[2*i+1]
 		left := s.v[2*i*w:][:w]
-		right := s.v[(2*i+1)*w:][:w]
-		into := s.v[i*w:][:w]
+		right := s.v[(2*i+1)*w:][:len(left)]
+		into := s.v[i*w:][:len(left)]
 		if a.weight == b.weight {
 			for f, v := range left {
 				into[f] = middle(v, right[f])
@@ -110,6 +110,23 @@ func (s *Series) Sum(field int, keep func(t int64) bool) (sum, weight float64) {
 		weight += r.weight
 	}
 	return sum, weight
+}
+
+// Sums is Sum of every field. It asks keep once a reading.
+func (s *Series) Sums(keep func(t int64) bool) (sums, weights []float64) {
+	sums, weights = make([]float64, s.width), make([]float64, s.width)
+	for i, r := range s.rows {
+		if keep != nil && !keep(r.begin+(r.end-r.begin)/2) {
+			continue
+		}
+		for field, v := range s.v[i*s.width:][:s.width] {
+			if v == v {
+				sums[field] += float64(v) * r.weight
+				weights[field] += r.weight
+			}
+		}
+	}
+	return sums, weights
 }
 
 // from returns the fields of the reading that stands back places before the last one, to be filled in.
