@@ -70,6 +70,7 @@ func (r *run) drawDevice(d *device) {
 	windows := d.Windows
 	each, part := 1+len(windows)/drawnWindows, (r.end-r.begin)/drawnWindows
 	apart := around(r.moments(), closeWindows*each, func(t int64) int { return firstWindow(windows, t-d.Node.Shift) })
+	d.drawn = slices.Grow(d.drawn, min(len(windows), len(windows)/each+2*len(r.moments())*(closeWindows*each+1)))
 	for i := 0; i < len(windows); {
 		next := i + 1
 		for next < len(windows) && next-i < each && windows[next].Begin-windows[next-1].End <= part && !apart.holds(int64(i)) && !apart.holds(int64(next)) {

@@ -37,7 +37,11 @@ func (st *stalls) see(s *step) {
 		return
 	}
 	st.steps++
-	this := stall{st.steps, s.end - s.begin - s.wait - s.made, s.aside, s.validates, s.saves}
+	outside := s.end - s.begin - s.wait - s.made
+	if st.usual != 0 && !st.long(outside) { // nearly every step; keep takes from outside and adds nothing to it
+		return
+	}
+	this := stall{st.steps, outside, s.aside, s.validates, s.saves}
 	if st.usual == 0 {
 		if st.early = append(st.early, this); len(st.early) == stallFirst {
 			st.settle()
@@ -68,9 +72,14 @@ func (st *stalls) keep(s stall) {
 	if s.validates && !s.saves { // validating is work; waiting for its data is not
 		s.outside = min(s.outside, st.usual+s.aside)
 	}
-	if s.outside > stallTimes*st.usual && s.outside > st.usual+stallLeast && len(st.all) < stallCap {
+	if st.long(s.outside) && len(st.all) < stallCap {
 		st.all = append(st.all, s)
 	}
+}
+
+// long reports a time outside next() that is far longer than usual.
+func (st *stalls) long(outside int64) bool {
+	return outside > stallTimes*st.usual && outside > st.usual+stallLeast
 }
 
 // found adds them up over so much live time, ns.

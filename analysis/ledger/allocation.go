@@ -39,7 +39,7 @@ func (a *allocation) holds(t int64) (yes bool, until int64) {
 		return true, a.from
 	}
 	for ; a.cursor < len(a.kept); a.cursor++ {
-		switch k := a.kept[a.cursor]; {
+		switch k := &a.kept[a.cursor]; {
 		case t < k.Begin:
 			return false, k.Begin
 		case t < k.End:

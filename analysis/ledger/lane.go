@@ -65,7 +65,7 @@ func (l *lane) told(t, idleAfter int64) int64 {
 // at returns the state at time c and how long it certainly lasts; c never decreases. closing is the end of what is known.
 func (l *lane) at(c, closing, idleAfter int64) (State, int64) {
 	for l.next < len(l.spans) && l.spans[l.next].Begin <= c {
-		l.consume(l.spans[l.next])
+		l.consume(&l.spans[l.next])
 		l.next++
 	}
 	following, validates := closing, false
@@ -85,7 +85,7 @@ func (l *lane) at(c, closing, idleAfter int64) (State, int64) {
 	return l.gap(following, validates, idleAfter), following
 }
 
-func (l *lane) consume(s Span) {
+func (l *lane) consume(s *Span) {
 	l.until[s.State] = max(l.until[s.State], s.End)
 	if !l.any || s.End > l.end || s.End == l.end && s.State > l.last {
 		l.end, l.last = s.End, s.State

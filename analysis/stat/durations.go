@@ -24,7 +24,11 @@ func (d *Durations) Add(ns int64) {
 	}
 	last := len(d.pieces) - 1
 	if last < 0 || len(d.pieces[last]) == piece {
-		d.pieces = append(d.pieces, nil)
+		var next []uint32 // the first one grows: most holders keep few
+		if last >= 0 {
+			next = make([]uint32, 0, piece)
+		}
+		d.pieces = append(d.pieces, next)
 		last++
 	}
 	d.pieces[last] = append(d.pieces[last], uint32(ns))
