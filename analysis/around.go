@@ -15,8 +15,25 @@ func (r *run) around(k *rank) loader.Around {
 	return loader.Around{
 		Stalls: k.steady.stalls.found(live), Straggler: r.straggler(k), Stream: k.stream, Cold: k.cold.found(&k.steady, live),
 		Again:  loader.Again{Read: k.crew.again.value(noCost), FromDisk: k.crew.againDisk.value(noCost)},
-		Growth: k.growth(),
+		Growth: k.growth(), Shared: sharedMemory(k.Node),
 	}
+}
+
+// sharedMemory is the node's /dev/shm by the newest of its agent's notes, which tells the least that was free so far.
+func sharedMemory(n *load.Node) (s loader.SharedMemory) {
+	for i := range n.Notes {
+		for _, note := range n.Notes[i].Hosts {
+			size, ok := note.SharedBytes.Get()
+			if !ok {
+				continue
+			}
+			s = loader.SharedMemory{Size: unit.Some(float64(size)), Free: unit.None[float64](noAgent)}
+			if free, ok := note.SharedFree.Get(); ok {
+				s.Free = unit.Some(float64(free))
+			}
+		}
+	}
+	return s
 }
 
 // lockstep is how far the steps of ranks may differ that wait for one another.

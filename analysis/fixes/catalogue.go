@@ -32,6 +32,7 @@ var catalogue = []rule{
 	{id: AsyncCheckpoint, propose: asyncCheckpoint},
 	{id: ValidationLess, propose: validationLess},
 	{id: ArrayDataset, propose: arrayDataset},
+	{id: RaiseSHM, propose: raiseSHM},
 	{id: MoveOffMain, propose: moveOffMain},
 	{id: RemoveSync, propose: removeSync},
 	{id: MixedPrecision, common: true, propose: mixedPrecision},

@@ -103,5 +103,5 @@ func (j *job) workerMemory(w int) string {
 		return "memory for the dataset object in every worker, /dev/shm for the queued batches"
 	}
 	queued := float64(w*j.p.Args.Prefetch.Or(loader.DefaultPrefetch)) * bytes
-	return fmt.Sprintf("memory for the dataset object in every worker, %.2g MB of /dev/shm for the queued batches", queued/1e6)
+	return fmt.Sprintf("memory for the dataset object in every worker, %.2g MB of /dev/shm for the queued batches%s", queued/1e6, j.roomFor(w, j.p.Args.Prefetch.Or(loader.DefaultPrefetch)))
 }

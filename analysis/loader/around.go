@@ -9,6 +9,7 @@ type Around struct {
 	Cold      Cold
 	Again     Again
 	Growth    Growth
+	Shared    SharedMemory
 }
 
 // Stalls are steps that took far longer outside next() than the others.

@@ -22,7 +22,7 @@ func clean(p Parameters) Parameters {
 		&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &h.Busy, &h.Foreign, &h.WorkerRunQueue, &h.Throttled,
 		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Tensor, &d.FP32, &d.DRAM, &d.Power, &d.Launches,
 		&d.Clock.Thermal, &d.Clock.Hardware, &d.Clock.PowerCap, &d.Clock.Of, &d.Clock.Steps, &d.Link.Narrow, &d.Link.In,
-		&p.Around.Straggler.Build, &p.Around.Again.Read, &p.Around.Again.FromDisk, &p.Around.Growth.Left,
+		&p.Around.Straggler.Build, &p.Around.Again.Read, &p.Around.Again.FromDisk, &p.Around.Growth.Left, &p.Around.Shared.Size, &p.Around.Shared.Free,
 	} {
 		cleanNum(v)
 	}

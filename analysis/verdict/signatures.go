@@ -33,6 +33,7 @@ var signatures = []signature{
 	{PCIeLink, pcieLink},
 	{Copy, exposedCopy},
 	{HandOff, handOff},
+	{SHM, sharedMemory},
 	{MemoryGrowth, memoryGrowth},
 	{ComputeBound, computeBound},
 	{MetricUntrusted, metricUntrusted},

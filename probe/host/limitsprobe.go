@@ -17,6 +17,7 @@ type limitsProbe struct {
 	groups *groups // nil while the job has no process
 	start  uint64  // of the process whose they are
 	ticks  int
+	shared uint64 // start of the process whose /dev/shm the note tells of
 
 	at        uint64 // ns; 0 before the first sample
 	throttled map[string]throttling
@@ -34,6 +35,7 @@ func (h *Host) sampleLimits() error {
 	if err := h.findGroups(head); err != nil {
 		return err
 	}
+	h.sharedMemory(head)
 	at := h.now()
 	r := recording.Limits{Begin: h.limits.at, End: at, MemoryLimit: h.memoryLimit(), Throttled: nan, ThrottledTime: unknown}
 	b := h.bounds()

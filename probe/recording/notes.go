@@ -200,6 +200,8 @@ type DeviceNameNote struct {
 type HostNote struct {
 	Cores       unit.Maybe[int64]  `json:"cores"` // online
 	MemoryBytes unit.Maybe[uint64] `json:"memory_bytes"`
+	SharedBytes unit.Maybe[uint64] `json:"shared_memory_bytes"`      // size of the job's /dev/shm
+	SharedFree  unit.Maybe[uint64] `json:"shared_memory_free_bytes"` // the least that was free in it so far, to within a sixteenth
 	Kernel      string             `json:"kernel"`
 	Cgroup      string             `json:"cgroup"`
 	Why         map[string]string  `json:"why"` // what could not be read, and the reason
