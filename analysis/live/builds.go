@@ -20,9 +20,9 @@ func (s *stream) build(r *recording.Record) {
 		if v := r.Batch(); v.Begin <= v.End && v.End < never {
 			s.seen = max(s.seen, v.End)
 			w.Batches++
-			w.Build += v.End - v.Begin
+			more(&w.Build, v.End-v.Begin)
 			s.builds.last = v.End - v.Begin
-			s.builds.all += s.builds.last
+			more(&s.builds.all, s.builds.last)
 			s.builds.n++
 			s.sent(v)
 		}
@@ -30,7 +30,7 @@ func (s *stream) build(r *recording.Record) {
 		s.cost(r.Cost())
 	case recording.KindIO:
 		if v := r.IO(); v.RChar != recording.Unknown64 {
-			w.ReadBytes += v.RChar
+			more(&w.ReadBytes, v.RChar)
 			w.ReadSeen++
 		}
 	}
@@ -50,15 +50,15 @@ func (s *stream) cost(v recording.Cost) {
 	}
 	cpu, queue := v.CPU < never, v.RunQueue < never
 	if cpu {
-		w.CPU += min(v.CPU, wall)
-		w.CPUSeen += wall
+		more(&w.CPU, min(v.CPU, wall))
+		more(&w.CPUSeen, wall)
 	}
 	if queue {
-		w.RunQueue += min(v.RunQueue, wall)
-		w.QueueSeen += wall
+		more(&w.RunQueue, min(v.RunQueue, wall))
+		more(&w.QueueSeen, wall)
 	}
 	if cpu && queue {
-		w.OffCPU += wall - min(wall, v.CPU+v.RunQueue)
+		more(&w.OffCPU, wall-min(wall, v.CPU+v.RunQueue))
 	}
 	if v.Files != recording.Unknown32 && v.Requests != recording.Unknown32 {
 		w.Files += uint64(v.Files)

@@ -19,6 +19,7 @@ type device struct {
 	seen     uint64                              // ns, the last sign of it
 	since    uint64                              // ns, when it was first heard of
 	episodes []*episode                          // not closed yet, in order; the last one may still be open
+	shown    uint64                              // ns, end of the newest window that was booked: what comes again is not counted again
 	booked   uint64                              // ns, end of the last episode: no time is booked twice
 	left     uint64                              // ns, when the last process on it ended
 	turned   bool                                // a process on it ended: a new episode begins
@@ -32,7 +33,7 @@ const ahead = 3600e9
 
 // device returns the GPU of that UUID, made when first heard of. PyTorch writes UUIDs otherwise than NVML.
 func (n *Node) device(uuid string) *device {
-	if uuid == "" {
+	if uuid = recording.Name(uuid); uuid == "" {
 		return nil
 	}
 	if d := n.devices[uuid]; d != nil {
@@ -58,7 +59,7 @@ func (d *device) uuid() string {
 
 // named takes what a source says of a GPU; nil where it does not say which.
 func (n *Node) named(note recording.GPUNote) *device {
-	d := n.device(recording.Name(note.UUID))
+	d := n.device(note.UUID)
 	if d == nil {
 		return nil
 	}
@@ -96,8 +97,13 @@ func (d *device) settle(t int64) {
 	slices.SortStableFunc(d.windows, func(a, b recording.GPU) int { return int(int64(a.Begin) - int64(b.Begin)) })
 	n := 0
 	for ; n < len(d.windows) && int64(d.windows[n].Begin) < t; n++ {
+		w := &d.windows[n]
+		if w.Begin = max(w.Begin, d.shown); w.Begin >= w.End {
+			continue
+		}
+		d.shown = w.End
 		for _, e := range d.episodes {
-			e.window(&d.windows[n])
+			e.window(w)
 		}
 	}
 	d.windows = slices.Delete(d.windows, 0, n)

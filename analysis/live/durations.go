@@ -60,6 +60,18 @@ func (d Durations) AtMost(exponent int) uint64 {
 	return n
 }
 
+// plausible reports whether [Durations.Add] can have come to this.
+func (d Durations) plausible() bool {
+	count := d.Zero
+	for i, n := range d.Buckets {
+		if i < bucket(least) || i > bucket(1e11) || n > most {
+			return false
+		}
+		count += n
+	}
+	return count == d.Count && count <= most && d.Sum >= 0 && !math.IsInf(d.Sum, 1)
+}
+
 // clone returns a copy.
 func (d Durations) clone() Durations {
 	d.Buckets = maps.Clone(d.Buckets)

@@ -115,6 +115,11 @@ func (d *device) begin(t Tenant, at uint64) {
 	of := d.node.tenancy(d, t)
 	of.open++
 	of.resume(d, at)
+	for _, other := range d.node.tenancies { // somebody else has it now: nobody has had it all along
+		if other.GPU == d.id {
+			other.resumes = 0
+		}
+	}
 	e := &episode{of: of, gpu: d, begin: at, book: ledger.NewBook(int64(at), d.node.options.IdleAfter), streams: map[*stream]recording.StreamID{}}
 	e.book.Impatient(impatience)
 	e.agent, _ = e.book.Declare(recording.Declaration{Producer: recording.ProducerAgent}) // a Book refuses nothing

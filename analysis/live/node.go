@@ -33,6 +33,9 @@ type Node struct {
 	called    map[holderName]Tenant // what the processes of a holder called their job
 	machine   Machine
 	carried   map[processKey]carried // streams that an earlier agent counted in part
+	living    map[Tenant]int         // groups that run, by name
+	free      map[Tenant]int         // the lowest number that may be free for one more of a name; absent = 1
+	early     int                    // records that are kept until it is known on which GPU their process trains
 }
 
 // New returns the book of a machine of which nothing is known yet.
@@ -41,7 +44,7 @@ func New(o Options) *Node {
 	o.Forget = cmp.Or(o.Forget, 600e9)
 	return &Node{options: o, now: o.Begin, streams: map[recording.StreamID]*stream{}, devices: map[string]*device{}, ranks: map[rankKey]*rank{},
 		groups: map[groupKey]*group{}, tenancies: map[tenancyKey]*tenancy{}, jobs: map[Tenant]*job{}, called: map[holderName]Tenant{},
-		carried: map[processKey]carried{}}
+		carried: map[processKey]carried{}, living: map[Tenant]int{}, free: map[Tenant]int{}}
 }
 
 // Identity is what is known of whoever writes into a spool folder before a ring is read.
@@ -52,22 +55,23 @@ type Identity struct {
 	Pod       string
 }
 
-// Spool returns the sink for the rings of one folder.
-func (n *Node) Spool(id Identity) recording.Sink { return &spool{n, id} }
+// Spool returns the sink for the rings of one folder. Whoever writes one speaks of itself: what it says as an agent is not heard.
+func (n *Node) Spool(id Identity) recording.Sink { return &spool{n, id, false} }
 
 // Agent returns the sink for what the agent of the machine tells: GPUs, who has them, the machine itself.
-func (n *Node) Agent() recording.Sink { return &spool{n, Identity{}} }
+func (n *Node) Agent() recording.Sink { return &spool{n, Identity{}, true} }
 
 // spool is a Node as seen by one writer.
 type spool struct {
 	*Node
 	identity Identity
+	agent    bool // it may speak of the machine and its GPUs
 }
 
 // Declare introduces a stream.
 func (s *spool) Declare(d recording.Declaration) (recording.StreamID, error) {
 	s.last++
-	s.streams[s.last] = s.open(s.identity, d)
+	s.streams[s.last] = s.open(s, d)
 	return s.last, nil
 }
 
@@ -101,12 +105,17 @@ func (n *Node) See(id recording.StreamID, h recording.RingHeader) {
 	if s == nil || s.rank == nil {
 		return
 	}
-	grown := func(before, now uint64) uint64 { return now - min(before, now) }
 	hook := &s.rank.Hook
-	hook.Looks += grown(s.header.OwnLooks, h.OwnLooks)
-	hook.OwnTime += grown(s.header.OwnTime, h.OwnTime)
-	hook.Errors += grown(s.header.HookErrors, h.HookErrors)
-	s.header = h
+	grown := func(counter, most *uint64, now uint64) { // a header that goes back and forth is counted once
+		if now < never {
+			more(counter, now-min(*most, now))
+			*most = max(*most, now)
+		}
+	}
+	grown(&hook.Looks, &s.header.OwnLooks, h.OwnLooks)
+	grown(&hook.OwnTime, &s.header.OwnTime, h.OwnTime)
+	grown(&hook.Errors, &s.header.HookErrors, h.HookErrors)
+	s.header.Hook = h.Hook
 }
 
 // Limits takes a sample of what the control group of a job may use.
@@ -143,6 +152,11 @@ func (n *Node) forget() {
 	maps.DeleteFunc(n.tenancies, func(_ tenancyKey, t *tenancy) bool { return over(t.open > 0, t.ended) })
 	maps.DeleteFunc(n.ranks, func(_ rankKey, r *rank) bool { return over(r.processes > 0, r.ended) })
 	maps.DeleteFunc(n.groups, func(_ groupKey, g *group) bool { return over(g.processes > 0, g.ended) })
+	called := map[Tenant]bool{}
+	for _, g := range n.groups {
+		called[g.called] = true
+	}
+	maps.DeleteFunc(n.free, func(t Tenant, _ int) bool { return !called[t] })
 	living := map[Tenant]bool{}
 	for k := range n.ranks {
 		living[k.tenant] = true
@@ -157,6 +171,12 @@ func (n *Node) forget() {
 	})
 	maps.DeleteFunc(n.carried, func(processKey, carried) bool { return n.now-n.options.Begin > resumeWithin })
 }
+
+// more adds to a counter. A ring may say what it likes, of times above all: however much that comes to, no counter goes back.
+func more(counter *uint64, by uint64) { *counter += min(by, most-min(*counter, most)) }
+
+// most is what no counter passes: 146 years of ns.
+const most = 1 << 62
 
 // job returns the row of a job, made when first asked for.
 func (n *Node) job(t Tenant) *job {

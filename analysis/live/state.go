@@ -54,14 +54,16 @@ type carried struct {
 
 // processKey names a process for good. One that becomes another program opens another ring.
 type processKey struct {
+	Folder     string `json:"folder"` // whoever writes into another one may say that it is the same process
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
 	Namespace  uint64 `json:"pid_namespace"`
 	Opened     uint64 `json:"opened"`
 }
 
-func keyOf(d recording.Declaration) processKey {
-	return processKey{d.PID, d.StartTicks, d.Namespace, d.Opened}
+func (s *stream) key() processKey {
+	d := s.declaration
+	return processKey{s.identity.Folder, d.PID, d.StartTicks, d.Namespace, d.Opened}
 }
 
 // resumeWithin is how soon after its begin an agent must find again what another left, ns.
@@ -87,7 +89,7 @@ func (n *Node) State(bootID string) *State {
 		if o.rank == nil {
 			continue
 		}
-		s.Processes = append(s.Processes, carried{keyOf(o.declaration), o.rank.Tenant, o.counted, o.header.OwnTime, o.header.OwnLooks, o.header.HookErrors})
+		s.Processes = append(s.Processes, carried{o.key(), o.rank.Tenant, o.counted, o.header.OwnTime, o.header.OwnLooks, o.header.HookErrors})
 	}
 	slices.SortFunc(s.Processes, func(a, b carried) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Opened, b.Opened)) })
 	return s
@@ -123,6 +125,9 @@ func (n *Node) Restore(s *State, bootID string) error {
 	case s.At > n.options.Begin:
 		return fmt.Errorf("it is of a time to come")
 	}
+	if err := s.check(); err != nil {
+		return err
+	}
 	for _, row := range s.Tenancies {
 		t := n.tenancy(n.device(row.GPU), row.Tenant)
 		t.Books, t.Activity, t.carried = row.totals(), row.Activity, true
@@ -141,6 +146,51 @@ func (n *Node) Restore(s *State, bootID string) error {
 		n.carried[c.processKey] = c
 	}
 	return nil
+}
+
+// check refuses a State that no agent wrote: counters that begin at 0 are better than those of a damaged file.
+func (s *State) check() error {
+	for _, row := range s.Tenancies {
+		all := max(row.Pending, 0)
+		for _, ns := range row.Accounts {
+			if ns < 0 || uint64(ns) > s.At {
+				return fmt.Errorf("it says that GPU %s was counted for longer than the machine runs", recording.Name(row.GPU))
+			}
+			all += ns
+		}
+		if row.GPU == "" || row.Pending < 0 || uint64(all) > s.At || !row.Activity.plausible() {
+			return fmt.Errorf("it says of GPU %s what cannot be", recording.Name(row.GPU))
+		}
+	}
+	for _, row := range s.Ranks {
+		if row.largest() > most || row.Rank.Rank.Or(0) < 0 {
+			return fmt.Errorf("it says of a rank of %s what cannot be", recording.Name(row.Tenant.Job))
+		}
+	}
+	for _, row := range s.Jobs {
+		if !row.StepTimes.plausible() || row.ThrottledTime.Or(0) > most || !(row.UsableCores.Or(0) >= 0) {
+			return fmt.Errorf("it says of %s what cannot be", recording.Name(row.Tenant.Job))
+		}
+	}
+	return nil
+}
+
+// plausible reports whether every sum is one of seconds.
+func (a Activity) plausible() bool {
+	for _, s := range []float64{a.Untrusted, a.Resident, a.ResidentSeen, a.SMActive, a.SMSeen, a.TensorActive, a.TensorSeen, a.Held, a.HeldSeen} {
+		if !(s >= 0 && s <= most/1e9) {
+			return false
+		}
+	}
+	return true
+}
+
+// largest is the largest of its counters.
+func (r *Rank) largest() uint64 {
+	w, h := &r.Workers, &r.Hook
+	return slices.Max([]uint64{r.Steps, r.Fetches, r.Epochs, r.Training, r.Wait, r.WaitClocked, r.Exposed, r.HandOff, r.HandOffSeen, r.EpochStart, r.Validation,
+		r.Checkpoint, w.Batches, w.Build, w.CPU, w.CPUSeen, w.RunQueue, w.QueueSeen, w.OffCPU, w.Files, w.Requests, w.IOSeen, w.ReadBytes, w.ReadSeen,
+		h.Records, h.Lost, h.Errors, h.OwnTime, h.Looks})
 }
 
 // totals is the balance that the accounts make up: it sums to the allocated time, whatever the file says.
@@ -163,7 +213,10 @@ func (n *Node) resumed(t Tenant, id Identity, d recording.Declaration) *group {
 	if g := n.groups[key]; g != nil {
 		return g
 	}
-	g := &group{tenant: t}
+	if n.living[t] > 0 { // a job that began while no agent ran has the name by now
+		return n.group(id, d)
+	}
+	g := &group{tenant: t, called: t}
 	n.groups[key] = g
 	return g
 }

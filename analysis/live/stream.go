@@ -24,23 +24,26 @@ type stream struct {
 	seen        uint64               // ns, time of the last record or of the declaration
 	ended       uint64               // ns, as a note told; 0 = it did not
 	carried     bool                 // an earlier agent counted some of it
-	header      recording.RingHeader // as it was seen last
+	header      recording.RingHeader // the most of each count that its headers showed, and its hook as it was seen last
 }
 
 // most records of a process are kept until it is known on which GPU it trains: some minutes of fetches and steps.
 const mostEarly = 1 << 13
 
-func (n *Node) open(id Identity, d recording.Declaration) *stream {
-	s := &stream{node: n, declaration: d, identity: id, seen: d.Opened}
-	switch d.Producer {
-	case recording.ProducerMain:
-		s.train()
-	case recording.ProducerWorker:
-		s.adopt()
-	default:
+// mostEarlyOfAll is how many are kept of all processes of the machine: 16 MiB.
+const mostEarlyOfAll = 1 << 18
+
+func (n *Node) open(by *spool, d recording.Declaration) *stream {
+	s := &stream{node: n, declaration: d, identity: by.identity, seen: d.Opened}
+	switch {
+	case by.agent:
 		s.gpus = map[uint16]*device{}
+	case d.Producer == recording.ProducerMain:
+		s.train()
+	case d.Producer == recording.ProducerWorker:
+		s.adopt()
 	}
-	if c, ok := n.carried[keyOf(d)]; ok {
+	if c, ok := n.carried[s.key()]; ok {
 		s.counted, s.carried = c.Seq, true
 		s.header = recording.RingHeader{OwnTime: c.OwnTime, OwnLooks: c.OwnLooks, HookErrors: c.HookErrors}
 	}
@@ -51,12 +54,12 @@ func (n *Node) open(id Identity, d recording.Declaration) *stream {
 func (s *stream) train() {
 	n, d := s.node, s.declaration
 	s.training = newTraining()
-	if c, ok := n.carried[keyOf(d)]; ok {
+	if c, ok := n.carried[s.key()]; ok {
 		s.group = n.resumed(c.Tenant, s.identity, d)
 	} else {
 		s.group = n.group(s.identity, d)
 	}
-	s.group.processes++
+	n.joined(s.group)
 	s.rank = n.rank(s.group.tenant, d)
 	s.rank.processes++
 	if t := s.group.tenant; t.Pod != "" {
@@ -114,7 +117,7 @@ func (s *stream) take(records []recording.Record) {
 		for i := range records {
 			s.build(&records[i])
 		}
-	default:
+	case s.gpus != nil:
 		for i := range records {
 			s.watch(&records[i])
 		}
@@ -128,16 +131,17 @@ func (s *stream) trainedBefore(t uint64) bool {
 
 // count counts records that were taken, of so many that were written: the others were overwritten before, or torn.
 func (h *Hook) count(taken int, written uint32) {
-	h.Records += uint64(taken)
-	h.Lost += uint64(written) - min(uint64(taken), uint64(written))
+	more(&h.Records, uint64(taken))
+	more(&h.Lost, uint64(written)-min(uint64(taken), uint64(written)))
 }
 
 // tell passes records on to the books of the GPU that the process trains on.
 func (s *stream) tell(records []recording.Record) {
 	d := s.node.devices[s.gpu]
 	if d == nil || len(d.episodes) == 0 || s.rank == nil {
-		if room := mostEarly - len(s.early); room > 0 {
+		if room := min(mostEarly-len(s.early), mostEarlyOfAll-s.node.early); room > 0 {
 			s.early = append(s.early, records[:min(room, len(records))]...)
+			s.node.early += min(room, len(records))
 		}
 		return
 	}
@@ -150,9 +154,14 @@ func (s *stream) tell(records []recording.Record) {
 func (s *stream) flush() {
 	if d := s.node.devices[s.gpu]; len(s.early) > 0 && d != nil && len(d.episodes) > 0 {
 		early := s.early
-		s.early = nil
+		s.forgetEarly()
 		s.tell(early)
 	}
+}
+
+func (s *stream) forgetEarly() {
+	s.node.early -= len(s.early)
+	s.early = nil
 }
 
 func (s *stream) note(raw json.RawMessage) {
@@ -192,10 +201,11 @@ func (s *stream) end() {
 			at = max(s.seen, s.node.options.Begin)
 		}
 		at = min(at, s.node.now)
-		s.group.processes--
+		s.node.left(s.group)
 		s.rank.processes--
 		s.group.ended, s.rank.ended = max(s.group.ended, at), max(s.rank.ended, at)
 		s.flush()
+		s.forgetEarly()
 		if d := s.node.devices[s.gpu]; d != nil {
 			d.left = max(d.left, at)
 			d.turned = true

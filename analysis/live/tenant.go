@@ -18,6 +18,8 @@ func (t Tenant) compare(o Tenant) int {
 // same job.
 type group struct {
 	tenant    Tenant
+	called    Tenant // without its number
+	number    int    // of several of that name; 0 = an earlier agent gave it
 	processes int
 	ended     uint64 // ns, when the last of them did
 }
@@ -48,21 +50,44 @@ type rank struct {
 // "train.py (2)". A job that comes after another has ended takes its name over, and its row goes on.
 func (n *Node) group(id Identity, d recording.Declaration) *group {
 	key := groupOf(id, d)
-	if g := n.groups[key]; g != nil {
+	if g := n.groups[key]; g != nil && (g.processes > 0 || n.living[g.tenant] == 0) {
 		return g
 	}
-	g := &group{}
-	for k := 1; ; k++ {
-		g.tenant = Tenant{Job: key.job, Namespace: id.Namespace, Pod: id.Pod}
-		if k > 1 {
-			g.tenant.Job = fmt.Sprintf("%s (%d)", key.job, k)
+	g := &group{called: Tenant{Job: key.job, Namespace: id.Namespace, Pod: id.Pod}}
+	g.tenant = g.called
+	for g.number = max(n.free[g.called], 1); ; g.number++ {
+		if g.number > 1 {
+			g.tenant.Job = fmt.Sprintf("%s (%d)", key.job, g.number)
 		}
-		if !n.lives(g.tenant) {
+		if n.living[g.tenant] == 0 {
 			break
 		}
 	}
 	n.groups[key] = g
 	return g
+}
+
+// joined counts one more process of a group.
+func (n *Node) joined(g *group) {
+	if g.processes++; g.processes == 1 {
+		n.living[g.tenant]++
+		if g.number > 0 && g.number >= n.free[g.called] {
+			n.free[g.called] = g.number + 1
+		}
+	}
+}
+
+// left counts one process less. The name of a group that has none is free.
+func (n *Node) left(g *group) {
+	if g.processes--; g.processes > 0 {
+		return
+	}
+	if n.living[g.tenant]--; n.living[g.tenant] == 0 {
+		delete(n.living, g.tenant)
+	}
+	if n.free[g.called] = min(n.free[g.called], g.number); n.free[g.called] <= 1 {
+		delete(n.free, g.called)
+	}
 }
 
 func groupOf(id Identity, d recording.Declaration) groupKey {
@@ -71,16 +96,6 @@ func groupOf(id Identity, d recording.Declaration) groupKey {
 		key.pid = d.PPID
 	}
 	return key
-}
-
-// lives reports whether some group of that name runs.
-func (n *Node) lives(t Tenant) bool {
-	for _, g := range n.groups {
-		if g.tenant == t && g.processes > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // jobName is what a training process calls its job, else its folder, its pod, its script.
@@ -99,13 +114,13 @@ func jobName(id Identity, d recording.Declaration) string {
 // rank returns the row of a training process.
 func (n *Node) rank(t Tenant, d recording.Declaration) *rank {
 	key := rankKey{t, -1}
-	if d.Rank != nil {
+	if d.Rank != nil && *d.Rank >= 0 {
 		key.rank = *d.Rank
 	}
 	r := n.ranks[key]
 	if r == nil {
 		r = &rank{Rank: Rank{Tenant: t}}
-		if d.Rank != nil {
+		if key.rank >= 0 {
 			r.Rank.Rank = unit.Some(*d.Rank)
 		}
 		n.ranks[key] = r

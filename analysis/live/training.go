@@ -88,17 +88,23 @@ func (s *stream) fold(r *recording.Record) {
 	case recording.KindExposed:
 		t.exposed(&s.rank.Rank, r.Exposed())
 	case recording.KindIterator:
-		if v := r.Iterator(); v.Begin <= v.End && v.End < never && len(t.iterators) < mostIterators {
+		if v := r.Iterator(); v.Begin <= v.End && v.End < never {
+			if len(t.iterators) >= mostIterators { // of loops that were left before their first fetch
+				clear(t.iterators)
+			}
 			t.iterators[iteration{v.Ref, v.Epoch}] = v.End - v.Begin
 		}
 	case recording.KindWorker:
-		if v := r.Worker(); len(t.claims) < mostClaims {
+		if v := r.Worker(); v.PID > 0 {
+			if len(t.claims) >= mostClaims { // of workers that never had a ring
+				clear(t.claims)
+			}
 			t.claims[int(v.PID)] = claim{v.Ref, v.Epoch}
 		}
 	case recording.KindMark:
 		if v := r.Mark(); recording.MarkCode(v.Ref) == recording.MarkCheckpoint && v.Begin <= v.End && v.End < never {
-			s.rank.Checkpoint += v.End - v.Begin
-			t.aside += v.End - v.Begin
+			more(&s.rank.Checkpoint, v.End-v.Begin)
+			more(&t.aside, v.End-v.Begin)
 			t.step = 0
 		}
 	case recording.KindBatch, recording.KindCost, recording.KindIO:
@@ -124,17 +130,17 @@ func (s *stream) fetch(seq uint32, f recording.Fetch) {
 	t.aside = 0
 	switch {
 	case f.Flags&recording.FetchNoGrad != 0:
-		r.Validation += wait + made
+		more(&r.Validation, wait+made)
 		t.exit, t.step = 0, 0
 	case f.Flags&recording.FetchFirst != 0:
 		r.Epochs++
-		r.EpochStart += wait + made
+		more(&r.EpochStart, wait+made)
 		t.exit, t.step = f.Exit, 0
 	default:
-		r.Wait += wait
-		r.Training += wait
+		more(&r.Wait, wait)
+		more(&r.Training, wait)
 		if between := f.Enter - min(before, f.Enter); before != 0 && between < longest {
-			r.Training += between - min(between, aside)
+			more(&r.Training, between-min(between, aside))
 		}
 		t.exit = f.Exit
 		t.unclocked = append(t.unclocked, clocked{seq, wait})
@@ -193,8 +199,8 @@ func (t *training) exposed(r *Rank, e recording.Exposed) {
 			t.unclocked = slices.Delete(t.unclocked, 0, i+1) // the clock tells in order
 			t.unseen = 0
 			if e.Idle < never {
-				r.WaitClocked += f.wait
-				r.Exposed += min(e.Idle, f.wait)
+				more(&r.WaitClocked, f.wait)
+				more(&r.Exposed, min(e.Idle, f.wait))
 			}
 			return
 		}
@@ -214,8 +220,8 @@ func (s *stream) handOff(now uint64) {
 		sent, ok := t.sent[a.batchKey]
 		if ok {
 			delete(t.sent, a.batchKey)
-			s.rank.HandOffSeen += a.exit - a.enter
-			s.rank.HandOff += a.exit - min(max(sent, a.enter), a.exit)
+			more(&s.rank.HandOffSeen, a.exit-a.enter)
+			more(&s.rank.HandOff, a.exit-min(max(sent, a.enter), a.exit))
 		}
 		return ok || now-min(a.exit, now) > patience
 	})
