@@ -9,13 +9,17 @@ import (
 
 // processLives reports whether the process runs: the same one, not a later one with its number.
 func processLives(pid int, startTicks uint64) bool {
+	state, started, ok := statOf(pid)
+	return ok && started == startTicks && state != 'Z' && state != 'X'
+}
+
+func statOf(pid int) (state byte, startTicks uint64, ok bool) {
 	var line [1024]byte // a stat has less than half of that
 	n, err := readOnce("/proc/"+strconv.Itoa(pid)+"/stat", line[:])
 	if err != nil {
-		return false
+		return 0, 0, false
 	}
-	state, started, ok := parseStat(line[:n])
-	return ok && started == startTicks && state != 'Z' && state != 'X'
+	return parseStat(line[:n])
 }
 
 // readOnce reads the beginning of a file in three system calls. os.ReadFile takes ten, and hundreds of processes are asked for each second.

@@ -22,8 +22,8 @@ func (d *Drainer) foreignEnded(r *ring, now uint64) bool {
 	}
 	if r.checked == 0 || now-r.checked >= foreignEvery {
 		r.checked = now
-		r.outside = outsidePID(r.outside, r.pid, r.ticks, r.reader.Declaration().Namespace)
-		if r.outside < 0 {
+		known := r.outside
+		if r.outside = d.census.find(now, known, r); known > 0 && r.outside == 0 {
 			return true
 		}
 	}
@@ -33,28 +33,49 @@ func (d *Drainer) foreignEnded(r *ring, now uint64) bool {
 // foreignEvery is how often, in ns, a process of another namespace is looked for.
 const foreignEvery = 5e9
 
-// outsidePID returns what a process of another pid namespace is called here: known, if it still is that; else looked for; 0 if it is not
-// seen, -1 if it was known and is no more. A process began at one time whoever counts, so that is compared first, which is cheap.
-func outsidePID(known, pid int, ticks, namespace uint64) int {
+// census is which processes began when: a process began at one time whoever counts. Thousands of rings may be of processes that are not
+// seen, so it is made once for all of them.
+type census struct {
+	at    uint64           // ns; 0 = not yet
+	began map[uint64][]int // pids, by clock ticks since boot
+}
+
+// find returns what the process of a ring is called here: known, if it still is that, else looked for; 0 if it is not seen.
+func (c *census) find(now uint64, known int, r *ring) int {
 	if known > 0 {
-		if processLives(known, ticks) {
+		if processLives(known, r.ticks) {
 			return known
 		}
-		return -1
+		return 0
 	}
+	if c.at == 0 || now-c.at >= foreignEvery {
+		c.at = now
+		c.take()
+	}
+	namespace := r.reader.Declaration().Namespace
+	for _, pid := range c.began[r.ticks] {
+		if processLives(pid, r.ticks) && namespaceOf(pid) == namespace && insideIs(pid, r.pid) {
+			return pid
+		}
+	}
+	return 0
+}
+
+func (c *census) take() {
+	c.began = map[uint64][]int{}
 	proc, err := os.Open("/proc")
 	if err != nil {
-		return 0
+		return
 	}
 	defer proc.Close()
 	names, _ := proc.Readdirnames(-1)
 	for _, name := range names {
-		candidate, err := strconv.Atoi(name)
-		if err == nil && processLives(candidate, ticks) && namespaceOf(candidate) == namespace && insideIs(candidate, pid) {
-			return candidate
+		if pid, err := strconv.Atoi(name); err == nil {
+			if _, ticks, ok := statOf(pid); ok {
+				c.began[ticks] = append(c.began[ticks], pid)
+			}
 		}
 	}
-	return 0
 }
 
 func namespaceOf(pid int) uint64 {

@@ -3,7 +3,9 @@ package spool
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -47,10 +49,12 @@ func (r *ring) rank() int {
 	return 1
 }
 
-// mayRecover reports whether an unreadable ring should be tried again: it may still be in the making.
+// mayRecover reports whether an unreadable ring should be tried again: it may still be in the making, and a reader that is out of files is no
+// fault of the ring.
 func (r *ring) mayRecover(err error) bool {
 	r.failures++
-	return errors.Is(err, recording.ErrNotReady) || r.failures < ringTries && !errors.Is(err, recording.ErrNewer) && !errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, recording.ErrNotReady) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) ||
+		r.failures < ringTries && !errors.Is(err, recording.ErrNewer) && !errors.Is(err, fs.ErrNotExist)
 }
 
 // pollRing reads what is new: the live view even when the sink is broken, then notes and records.
@@ -59,8 +63,11 @@ func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
 	if err != nil {
 		return err
 	}
-	r.failures = 0
 	taken := h.Head - min(h.Head, r.header.Head)
+	if most := d.options.MaxCapacity; most != 0 && h.Capacity > most {
+		return fmt.Errorf("ring %s holds %d records, more than the hook's: %w", r.path, h.Capacity, recording.ErrNotRing)
+	}
+	d.taken += int(min(taken, uint64(h.Capacity)))
 	r.header = h
 	filling := r.fills(taken, now)
 	d.filling = d.filling || filling
@@ -83,6 +90,7 @@ func (d *Drainer) pollRing(r *ring, now uint64, ended bool) error {
 	if err := d.drain(r, notes, ended); err != nil {
 		return err
 	}
+	r.failures = 0
 	d.tellLost(r, now, ended)
 	if ended {
 		d.end(r, now, totals)
@@ -107,6 +115,10 @@ func (d *Drainer) open(r *ring) error {
 	reader, err := recording.OpenRing(r.path)
 	if err != nil {
 		return err
+	}
+	if reader.Declaration().Producer == recording.ProducerAgent { // which speaks of all jobs and of the machine, and never through a ring
+		reader.Close()
+		return fmt.Errorf("ring %s says that it is an agent's: %w", r.path, recording.ErrNotRing)
 	}
 	r.reader = reader
 	d.order = nil

@@ -33,6 +33,8 @@ type Options struct {
 	Alive func(pid int, startTicks uint64) bool
 	// Namespace is the pid namespace in which Alive knows pids, by its inode. 0 = this process's own.
 	Namespace uint64
+	// MaxCapacity refuses rings that hold more records; 0 = none that the format allows.
+	MaxCapacity uint32
 	// Silent is for how long, in ns, a ring may stand still whose process lives in another pid namespace and is not found in /proc: then
 	// it counts as ended. 0 = for ever, which is right where the job's own end is seen.
 	Silent uint64
@@ -62,7 +64,12 @@ type Drainer struct {
 	waiting int              // rings not followed because of MaxRings
 	counts  Counts
 	held    []Held
-	filling bool // the last poll found a ring that will be overrun soon
+	steady  int     // for how many looks of a Yard at it the folder has not changed; above 1 it is not read
+	takes   int     // records that may be looked at in one poll; 0 = any number
+	taken   int     // in the last poll, as far as rings say how many there are
+	turn    int     // where the next poll begins, if the last one took all it may
+	census  *census // of processes of other pid namespaces
+	filling bool    // the last poll found a ring that will be overrun soon
 	sinkErr error
 }
 
@@ -87,7 +94,7 @@ func Watch(dir string, sink recording.Sink, o Options) *Drainer {
 		o.Alive = processLives
 	}
 	o.Namespace = cmp.Or(o.Namespace, ownNamespace())
-	return &Drainer{dir: dir, sink: sink, options: o, rings: map[string]*ring{}, done: map[string]bool{}}
+	return &Drainer{dir: dir, sink: sink, options: o, rings: map[string]*ring{}, done: map[string]bool{}, census: &census{}}
 }
 
 // Poll takes everything new out of the spool. now is CLOCK_MONOTONIC in ns. The error is the sink's, or that the folder
@@ -102,7 +109,7 @@ func (d *Drainer) Finish(now uint64) error { return d.poll(now, true) }
 func (d *Drainer) Filling() bool { return d.filling }
 
 func (d *Drainer) poll(now uint64, last bool) error {
-	d.filling = false
+	d.filling, d.taken = false, 0
 	err := d.discover(now, last)
 	d.followAll(now, last)
 	for last && d.waiting > 0 && err == nil { // those that waited for a place
@@ -114,8 +121,15 @@ func (d *Drainer) poll(now uint64, last bool) error {
 }
 
 func (d *Drainer) followAll(now uint64, last bool) {
-	for _, name := range d.names() {
-		d.follow(name, now, last)
+	names, from := d.names(), d.turn
+	d.turn = 0
+	for i := range names {
+		at := (from + i) % len(names)
+		if d.takes > 0 && d.taken >= d.takes && !last {
+			d.turn = at
+			return
+		}
+		d.follow(names[at], now, last)
 	}
 }
 
@@ -132,6 +146,9 @@ func (d *Drainer) names() []string {
 
 // discover reads the folder if it may have changed and starts to follow the rings that are new.
 func (d *Drainer) discover(now uint64, last bool) error {
+	if d.steady > 1 && d.waiting == 0 && !last {
+		return nil
+	}
 	info, err := os.Stat(d.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -144,13 +161,23 @@ func (d *Drainer) discover(now uint64, last bool) error {
 		return nil
 	}
 	d.scanned, d.modTime = now, info.ModTime().UnixNano()
-	entries, err := os.ReadDir(d.dir)
+	entries, err := readDir(d.dir)
 	if err != nil {
 		return fmt.Errorf("watching spool: %w", err)
 	}
 	d.adopt(entries)
 	d.adoptHeld(entries)
 	return nil
+}
+
+// readDir lists a folder as far as [mostEntries] go: whoever owns it may fill it with millions.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readSome(f)
 }
 
 // adopt follows the rings among the entries that are neither followed nor done, and forgets those that were removed.

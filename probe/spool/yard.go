@@ -35,6 +35,8 @@ type YardOptions struct {
 	MaxFolders int // followed at once; 0 = 4096
 	OfOneUser  int // folders of one user, root apart; 0 = 256
 	MaxRings   int // of one folder; 0 = 1024
+	UserRings  int // of one user, or of one job where root made the folder; 0 = 4096
+	UserTakes  int // records looked at in one poll, of one user or job; 0 = 2^20
 	Remove     bool
 }
 
@@ -52,8 +54,10 @@ type Yard struct {
 	options YardOptions
 	places  map[string]*place
 	denied  map[string]error // folders that are not followed, and why
-	scanned uint64           // ns; 0 = never
-	crowded int
+	shares  map[int]int      // folders that are followed, by user
+	census  *census
+	turn    int    // where the next poll begins
+	scanned uint64 // ns; 0 = never
 }
 
 // place is a folder that is followed.
@@ -62,6 +66,7 @@ type place struct {
 	file    *os.File // the folder itself; names below it are opened through /proc/self/fd (proc_pid_fd(5))
 	info    os.FileInfo
 	drainer *Drainer
+	below   bool // a user has a folder in it
 }
 
 // OpenYard opens a yard, which must exist.
@@ -73,7 +78,9 @@ func OpenYard(dir string, o YardOptions) (*Yard, error) {
 	o.MaxFolders = cmp.Or(o.MaxFolders, 4096)
 	o.OfOneUser = cmp.Or(o.OfOneUser, 256)
 	o.MaxRings = cmp.Or(o.MaxRings, 1024)
-	return &Yard{root: root, options: o, places: map[string]*place{}, denied: map[string]error{}}, nil
+	o.UserRings = cmp.Or(o.UserRings, 4096)
+	o.UserTakes = cmp.Or(o.UserTakes, 1<<20)
+	return &Yard{root: root, options: o, places: map[string]*place{}, denied: map[string]error{}, shares: map[int]int{}, census: &census{}}, nil
 }
 
 // Poll takes everything new out of every folder. now is CLOCK_MONOTONIC in ns.
@@ -83,8 +90,40 @@ func (y *Yard) Poll(now uint64) error {
 		y.scanned = now
 		err = y.scan()
 	}
-	for _, name := range y.names() {
-		err = errors.Join(err, y.places[name].drainer.Poll(now))
+	return errors.Join(err, y.drain(now))
+}
+
+// owner is who shares what there is for one: a user, or a job where root made the folder.
+type owner struct {
+	uid int
+	job string
+}
+
+func (p *place) owner() owner {
+	if p.UID == 0 {
+		return owner{job: p.Job}
+	}
+	return owner{uid: p.UID}
+}
+
+// drain polls every folder. What one owner's rings may cost at a time is bounded, and every poll begins at another folder: so those
+// that got no turn get one at the next.
+func (y *Yard) drain(now uint64) (err error) {
+	names := y.names()
+	rings, takes := map[owner]int{}, map[owner]int{}
+	for _, p := range y.places {
+		rings[p.owner()] += len(p.drainer.rings)
+	}
+	y.turn++
+	for i := range names {
+		p := y.places[names[(i+y.turn)%len(names)]]
+		d, of := p.drainer, p.owner()
+		before := len(d.rings)
+		d.options.MaxRings = min(y.options.MaxRings, before+max(0, y.options.UserRings-rings[of]))
+		d.takes = max(1, y.options.UserTakes-takes[of])
+		err = errors.Join(err, d.Poll(now))
+		rings[of] += len(d.rings) - before
+		takes[of] += d.taken
 	}
 	return err
 }
@@ -109,7 +148,6 @@ func (y *Yard) scan() error {
 	}
 	defer f.Close()
 	clear(y.denied)
-	y.crowded = 0
 	there := map[string]bool{}
 	y.visit(".", there)
 	entries, err := readSome(f)
@@ -122,8 +160,7 @@ func (y *Yard) scan() error {
 	}
 	for name, p := range y.places {
 		if !there[name] && p.idle() {
-			p.close()
-			delete(y.places, name)
+			y.leave(name)
 		}
 	}
 	if err != nil {
@@ -134,7 +171,12 @@ func (y *Yard) scan() error {
 
 // below visits the folders that processes made for themselves in the folder of a job.
 func (y *Yard) below(name string, there map[string]bool) {
-	if strings.HasPrefix(name, ownPrefix) {
+	p := y.places[name]
+	if strings.HasPrefix(name, ownPrefix) || p == nil {
+		return
+	}
+	if p.drainer.steady > 1 && !p.below { // nothing was made there or taken away
+		y.clear(name)
 		return
 	}
 	f, err := y.root.Open(name)
@@ -150,7 +192,7 @@ func (y *Yard) below(name string, there map[string]bool) {
 			y.visit(path.Join(name, e.Name()), there)
 		}
 	}
-	if own == 0 {
+	if p.below = own > 0; !p.below {
 		y.clear(name)
 	}
 }
@@ -178,10 +220,10 @@ func (y *Yard) visit(name string, there map[string]bool) {
 	}
 	if p := y.places[name]; p != nil {
 		if there[name] = os.SameFile(p.info, info); there[name] || !p.idle() {
+			p.look(info)
 			return
 		}
-		p.close()
-		delete(y.places, name)
+		y.leave(name)
 	}
 	if err := y.follow(name, info); err != nil {
 		y.denied[name] = err
@@ -200,8 +242,8 @@ func (y *Yard) follow(name string, info os.FileInfo) error {
 	if strings.HasPrefix(folder.Job, ownPrefix) {
 		folder.Job = ""
 	}
-	if len(y.places) >= y.options.MaxFolders || y.share(folder.UID) >= y.options.OfOneUser {
-		y.crowded++
+	if len(y.places) >= y.options.MaxFolders || // the superuser's are those that a kubelet or a prolog made for others
+		folder.UID != 0 && y.shares[folder.UID] >= y.options.OfOneUser {
 		return errCrowded
 	}
 	sink, known := y.options.Sink(folder)
@@ -213,8 +255,10 @@ func (y *Yard) follow(name string, info os.FileInfo) error {
 		return err
 	}
 	dir := "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
+	y.shares[folder.UID]++
 	y.places[name] = &place{Folder: folder, file: f, info: info,
-		drainer: Watch(dir, sink, Options{MaxRings: y.options.MaxRings, MaxOpen: 64, Remove: y.options.Remove, Silent: silentFor})}
+		drainer: Watch(dir, sink, Options{MaxRings: y.options.MaxRings, MaxOpen: 64, MaxCapacity: recording.MainCapacity, Remove: y.options.Remove, Silent: silentFor})}
+	y.places[name].drainer.census = y.census
 	return nil
 }
 
@@ -235,17 +279,27 @@ func (y *Yard) open(name string, info os.FileInfo) (*os.File, error) {
 	return f, nil
 }
 
-// share is how many folders of a user are followed. The superuser's are those that a kubelet or a prolog made for others.
-func (y *Yard) share(uid int) (n int) {
-	if uid == 0 {
-		return 0
+// look notes whether the folder has stood still. What a folder holds changes the time at which it changed, but two changes at one tick of the
+// clock look like one: only a folder that looks the same at two scans in a row is not read again.
+func (p *place) look(info os.FileInfo) {
+	if p.info.ModTime().Equal(info.ModTime()) && os.SameFile(p.info, info) {
+		p.drainer.steady++
+		return
 	}
-	for _, p := range y.places {
-		if p.UID == uid {
-			n++
-		}
+	p.drainer.steady = 0
+	if os.SameFile(p.info, info) {
+		p.info = info
 	}
-	return n
+}
+
+// leave stops following a folder.
+func (y *Yard) leave(name string) {
+	p := y.places[name]
+	p.close()
+	delete(y.places, name)
+	if y.shares[p.UID]--; y.shares[p.UID] == 0 {
+		delete(y.shares, p.UID)
+	}
 }
 
 func ownerOf(info os.FileInfo) int {
@@ -262,8 +316,7 @@ func (y *Yard) clear(name string) {
 		return
 	}
 	if y.root.Remove(name) == nil { // which fails on a folder that is not empty
-		p.close()
-		delete(y.places, name)
+		y.leave(name)
 	}
 }
 
