@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/datawait/datawait/cmd/datawait/internal/promserver"
 )
 
 // codeBlock matches a fenced block of the README with its language.
@@ -101,6 +104,10 @@ func (r *reader) shell(line string) {
 		r.run(strings.TrimSpace(line), exec.Command("sh", "-c", "cp -r report before && cp -r report after && "+line))
 		return
 	}
+	if strings.HasPrefix(line, "datawait fleet") {
+		r.fleet(line)
+		return
+	}
 	if !strings.HasPrefix(line, "datawait report") {
 		r.fresh()
 	}
@@ -114,6 +121,27 @@ func (r *reader) shell(line string) {
 	if _, err := os.Stat(filepath.Join(r.dir, "report", "report.json")); err != nil {
 		r.t.Errorf("%s: it left no report: %v", strings.TrimSpace(line), err)
 	}
+}
+
+// fleet asks a real server, which knows one job of the last hours, in place of the reader's.
+func (r *reader) fleet(line string) {
+	r.fresh()
+	from := time.Now().Add(-3 * time.Hour).UTC().Format(time.RFC3339)
+	job := `{training_job="train.py",training_namespace="",training_pod="",gpu_uuid="GPU-a"`
+	history, err := promserver.Expand("every 1m from " + from + `
+datawait_gpu_info{gpu_uuid="GPU-a",name="A100",source="dcgm",grade="A",emulated="false",index="0"} 1+0x170
+datawait_gpu_allocated_seconds_total` + job + `} 0+60x170
+datawait_gpu_account_seconds_total` + job + `,account="compute"} 0+60x170
+`)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	server, err := promserver.Start(r.t.TempDir(), history)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer server.Stop()
+	r.run(strings.TrimSpace(line), exec.Command("sh", "-c", strings.ReplaceAll(line, "http://prometheus:9090", server.URL)))
 }
 
 // container runs the command of a pod as the container's runtime would, its volume being a folder here.
