@@ -63,6 +63,7 @@ type Sampler struct {
 	out     *recording.Appender
 	sources []*source
 	refs    uint16
+	free    map[string][]uint16 // refs of sources that were removed, by name: one of that name takes it over
 	jobs    chan func()
 	ended   chan struct{}
 	board   board
@@ -70,7 +71,7 @@ type Sampler struct {
 
 // New returns a sampler that writes the health of its sources to out.
 func New(c Clock, out *recording.Appender) *Sampler {
-	s := &Sampler{clock: c.orMachine(), out: out, jobs: make(chan func()), ended: make(chan struct{})}
+	s := &Sampler{clock: c.orMachine(), out: out, free: map[string][]uint16{}, jobs: make(chan func()), ended: make(chan struct{})}
 	s.add(&source{Probe: Probe{Name: "sampler", Every: HealthEvery, Run: s.testify}, quiet: true})
 	return s
 }
@@ -84,11 +85,21 @@ func (s *Sampler) add(src *source) (remove func()) {
 	if src.quiet {
 		src.next += uint64(src.Every)
 	} else {
-		src.ref = s.refs
-		s.refs++
+		src.ref = s.number(src.Name)
 	}
 	s.sources = append(s.sources, src)
 	return func() { s.remove(src) }
+}
+
+// number returns the ref of a new source. Whoever remembers what a ref stands for remembers all that were ever given: sources that come and go
+// for months take over those of their kind.
+func (s *Sampler) number(name string) uint16 {
+	if free := s.free[name]; len(free) > 0 {
+		s.free[name] = free[:len(free)-1]
+		return free[len(free)-1]
+	}
+	s.refs++
+	return s.refs - 1
 }
 
 // remove writes the last health of a source and drops it.
@@ -97,6 +108,9 @@ func (s *Sampler) remove(src *source) {
 	for i, other := range s.sources {
 		if other == src {
 			s.sources = append(s.sources[:i:i], s.sources[i+1:]...)
+			if !src.quiet {
+				s.free[src.Name] = append(s.free[src.Name], src.ref)
+			}
 			return
 		}
 	}

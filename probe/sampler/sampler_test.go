@@ -149,6 +149,35 @@ func TestRemovedProbe(t *testing.T) {
 }
 
 // brokenSink refuses everything.
+// Sources come and go with jobs, for months; a recording has few numbers to tell them by, and remembers what each stands for.
+func TestNumbersAreTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		idle := func(context.Context, uint64) error { return nil }
+		b.Add(Probe{Name: "stays", Every: time.Second, Run: idle})
+		var removes []func()
+		b.Add(Probe{Name: "jobs", Every: 100 * time.Millisecond, Run: func(context.Context, uint64) error {
+			if len(removes) == 2 {
+				removes[0]()
+				removes = removes[1:]
+			}
+			removes = append(removes, b.Add(Probe{Name: "limits", Every: 50 * time.Millisecond, Run: idle}))
+			return nil
+		}})
+		b.runFor(10 * time.Second)
+		names := map[uint16]string{}
+		for _, n := range b.memory.Streams()[0].Notes.DeviceNames {
+			if was, known := names[n.Ref]; known && was != n.Name {
+				t.Errorf("%d stands for %s and for %s", n.Ref, was, n.Name)
+			}
+			names[n.Ref] = n.Name
+		}
+		if len(names) != 4 {
+			t.Errorf("a hundred sources, two at a time, beside two others, were told of by %d numbers: %v", len(names), names)
+		}
+	})
+}
+
 type brokenSink struct{}
 
 func (brokenSink) Declare(recording.Declaration) (recording.StreamID, error) { return 1, nil }

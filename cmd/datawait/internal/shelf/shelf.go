@@ -68,6 +68,7 @@ type stream struct {
 	declaration recording.Declaration
 	notes       []json.RawMessage
 	bytes       int
+	distinct    int               // notes that were left when they were looked through last
 	gpus        map[uint16]string // UUIDs, by what an agent's records call them
 	ended       uint64            // ns, the newest that a training process told of
 	only        *live.Tenant      // an agent's stream that speaks of one job
@@ -211,11 +212,12 @@ func (s *Shelf) note(id recording.StreamID, raw json.RawMessage) {
 	if len(told.Lost)+len(told.Sums)+len(told.Ended)+len(told.HookCosts) > 0 {
 		return // told once: of the whole life of a process
 	}
-	if st.bytes += len(raw); st.bytes <= mostNotes {
-		st.notes = append(st.notes, slices.Clone(raw))
-	}
-	if st.agent() && len(st.notes) > fewNotes {
+	if st.agent() && (len(st.notes) >= max(fewNotes, 2*st.distinct) || st.bytes+len(raw) > mostNotes) {
 		st.renew()
+	}
+	if st.bytes+len(raw) <= mostNotes {
+		st.bytes += len(raw)
+		st.notes = append(st.notes, slices.Clone(raw))
 	}
 }
 
@@ -229,7 +231,8 @@ func (v *volume) knows(id recording.StreamID, raw json.RawMessage) bool {
 	return true
 }
 
-// fewNotes of an agent are kept as they came; of more, what said the same of the same thing is replaced by what was said last.
+// fewNotes of an agent are kept as they came; of more, and again of twice as many as were left, what said the same of the same thing is
+// replaced by what was said last.
 const fewNotes = 256
 
 func (st *stream) renew() {
@@ -249,7 +252,7 @@ func (st *stream) renew() {
 		kept = append(kept, st.notes[i])
 		st.bytes += len(st.notes[i])
 	}
-	st.notes = kept
+	st.notes, st.distinct = kept, len(kept)
 }
 
 // keep remembers whether writing works.
