@@ -38,11 +38,12 @@ type Options struct {
 	// Silent is for how long, in ns, a ring may stand still whose process lives in another pid namespace and is not found in /proc: then
 	// it counts as ended. 0 = for ever, which is right where the job's own end is seen.
 	Silent uint64
+	// AliveEvery is the time, in ns, between two looks at whether a process lives. 0 = 1 s.
+	AliveEvery uint64
 }
 
 const (
 	rescanEvery = 1e9 // ns between two readings of the folder in which nothing seems to have changed
-	aliveEvery  = 1e9 // ns between two looks at whether a process lives
 	workerEvery = 5e8 // ns between two readings of a worker's ring, unless it will be overrun soon; a training process's is read at every poll
 	fullSoon    = 2e9 // ns: a ring that would be overrun in less time is read more often
 	ringTries   = 3   // polls in which a ring may be unreadable before it is given up
@@ -94,6 +95,7 @@ func Watch(dir string, sink recording.Sink, o Options) *Drainer {
 		o.Alive = processLives
 	}
 	o.Namespace = cmp.Or(o.Namespace, ownNamespace())
+	o.AliveEvery = cmp.Or(o.AliveEvery, 1e9)
 	return &Drainer{dir: dir, sink: sink, options: o, rings: map[string]*ring{}, done: map[string]bool{}, census: &census{}}
 }
 
@@ -255,7 +257,7 @@ func (d *Drainer) hasEnded(r *ring, now uint64) bool {
 	if d.foreign(r) {
 		return d.foreignEnded(r, now)
 	}
-	if r.checked != 0 && now-r.checked < aliveEvery {
+	if r.checked != 0 && now-r.checked < d.options.AliveEvery {
 		return false
 	}
 	r.checked = now

@@ -382,7 +382,9 @@ func TestYardReadsTheRingOfAKilledProcess(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	f.poll()
+	for began := f.now; f.now < began+lookEvery; {
+		f.poll()
+	}
 	if notes := f.out["job"].Streams()[0].Notes; f.Counts().Followed != 0 || len(notes.Ended) != 1 || notes.Ended[0].Running {
 		t.Errorf("%+v, %+v", f.Counts(), notes.Ended)
 	}
