@@ -133,8 +133,8 @@ func (r *run) stepTimes(k *rank) loader.StepTimes {
 		MainCPU: unit.None[float64]("the training thread's CPU clock was not read"),
 		Handoff: quotient(float64(st.handoff)/1e9, float64(st.joined), "no fetch could be joined with its batch"),
 
-		HandoffReady: st.ready.value("no batch was there before it was asked for"),
-		HandoffLate:  st.late.value("no batch was waited for"),
+		HandoffReady: st.arrivals.ready(),
+		HandoffLate:  st.arrivals.late.value("no batch was waited for"),
 	}
 	if st.seen() {
 		t.Exposed = ns(st.idled, stat.GradeB, "device events")

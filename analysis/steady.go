@@ -16,8 +16,7 @@ type steadyState struct {
 	fetches  int
 	handoff  int64            // over joined fetches
 	joined   int              // fetches whose batch was found
-	ready    mean             // of those: seconds where the batch had been there for a while
-	late     mean             // … where it was waited for
+	arrivals arrivals         // of those: how long next() took, by how long ago the batch had been sent
 	handoffs map[uint16]*mean // seconds per joined fetch, by loader
 	handed   *mean            // of the loader that handed over last
 	handedBy uint16
@@ -41,9 +40,6 @@ type opening struct {
 	loader uint16
 	ns     int64
 }
-
-// under is how long a batch that was sent may be under way (1.1–1.5 ms on two quiet cores with PyTorch 1.13), ns.
-const under = 2_000_000
 
 // gather finds the steps that stand for all others, and adds them up.
 func (k *rank) gather() {
@@ -73,12 +69,7 @@ func (k *rank) gather() {
 			st.add(s)
 			for _, h := range pending {
 				st.hand(h.loader, h.ns)
-				switch {
-				case h.early < 0:
-					st.late.add(float64(h.ns)/1e9, 1)
-				case h.early > under:
-					st.ready.add(float64(h.ns)/1e9, 1)
-				}
+				st.arrivals.add(h.early, h.ns)
 			}
 		}
 		pending = pending[:0]

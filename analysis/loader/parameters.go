@@ -64,8 +64,8 @@ type StepTimes struct {
 	Fetches Num // fetches per step; 1 unless batches are accumulated
 
 	// Handoff is the mean time of next() after its batch was built, per fetch; HandoffFloor is what that costs for a trivial batch on
-	// this host (calibrated, 1.1–1.5 ms on two cores with PyTorch 1.13). HandoffReady is the mean over batches that had been
-	// sent before they were asked for, HandoffLate over those that were waited for, from when they were sent.
+	// this host (calibrated, 1.1–1.5 ms on two cores with PyTorch 1.13). HandoffReady is the mean over batches that were there,
+	// having been sent long before they were asked for; HandoffLate that over those that were waited for, from when they were sent.
 	Handoff      Num
 	HandoffFloor Num
 	HandoffReady Num
