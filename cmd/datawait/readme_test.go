@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +29,10 @@ func TestReadme(t *testing.T) {
 	for _, block := range codeBlock.FindAllStringSubmatch(string(text), -1) {
 		switch language, code := block[1], block[2]; language {
 		case "sh":
+			if strings.Contains(code, "DATAWAIT_SPOOL=") {
+				r.hooked(code)
+				continue
+			}
 			for line := range strings.Lines(code) {
 				if strings.HasPrefix(line, "datawait ") {
 					r.shell(line)
@@ -51,6 +57,9 @@ type reader struct {
 	env []string
 	dir string // of the command before; `datawait report` reads what that left
 	ran int
+
+	agent  *exec.Cmd // a datawait serve that runs
+	served string    // its folders
 
 	first string // folder of the first command that left a report
 }
@@ -104,8 +113,15 @@ func (r *reader) shell(line string) {
 		r.run(strings.TrimSpace(line), exec.Command("sh", "-c", "cp -r report before && cp -r report after && "+line))
 		return
 	}
-	if strings.HasPrefix(line, "datawait fleet") {
+	switch {
+	case strings.HasPrefix(line, "datawait fleet"):
 		r.fleet(line)
+		return
+	case strings.HasPrefix(line, "datawait serve"):
+		r.serve(line)
+		return
+	case strings.Contains(line, "--job"):
+		r.reportOfServe(line)
 		return
 	}
 	if !strings.HasPrefix(line, "datawait report") {
@@ -120,6 +136,54 @@ func (r *reader) shell(line string) {
 	}
 	if _, err := os.Stat(filepath.Join(r.dir, "report", "report.json")); err != nil {
 		r.t.Errorf("%s: it left no report: %v", strings.TrimSpace(line), err)
+	}
+}
+
+// serve leaves an agent running, on folders of this test's, until its report was made.
+func (r *reader) serve(line string) {
+	r.fresh()
+	r.served = r.t.TempDir()
+	r.agent = exec.Command("sh", "-c", "exec "+line)
+	r.agent.Dir = r.dir
+	r.agent.Env = append(slices.Clone(r.env), "DATAWAIT_SERVE_LISTEN=127.0.0.1:0", "DATAWAIT_SERVE_SPOOL="+r.served+"/spool", "DATAWAIT_SERVE_STATE="+r.served+"/state",
+		"DATAWAIT_SERVE_SOCKET="+r.served+"/gpu.sock", "DATAWAIT_SERVE_GPU=none", "DATAWAIT_SERVE_SCRAPE_INTERVAL=1s")
+	if err := r.agent.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { r.agent.Process.Kill() })
+	r.ran++
+}
+
+// hooked runs a job with the hook that was unpacked for it.
+func (r *reader) hooked(code string) {
+	code = strings.NewReplacer("/opt/datawait/hook", r.served+"/hook", "/run/datawait/spool", r.served+"/spool").Replace(code)
+	r.run("a job with the hook", exec.Command("sh", "-ec", code))
+}
+
+// reportOfServe makes the report of the job that the agent saw, and ends the agent.
+func (r *reader) reportOfServe(line string) {
+	line = strings.Replace(line, "/var/lib/datawait", r.served+"/state", 1)
+	seen := time.Now().Add(30 * time.Second)
+	for {
+		command := exec.Command("sh", "-c", line)
+		command.Dir, command.Env = r.dir, r.env
+		output, err := command.CombinedOutput()
+		if err == nil {
+			break
+		}
+		if time.Now().After(seen) {
+			r.t.Errorf("%s: %v\n%s", strings.TrimSpace(line), err, output)
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	r.ran++
+	if _, err := os.Stat(filepath.Join(r.dir, "report", "report.json")); err != nil {
+		r.t.Errorf("%s: it left no report: %v", strings.TrimSpace(line), err)
+	}
+	r.agent.Process.Signal(syscall.SIGTERM)
+	if err := r.agent.Wait(); err != nil {
+		r.t.Errorf("the agent ended with %v", err)
 	}
 }
 
