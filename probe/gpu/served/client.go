@@ -21,8 +21,9 @@ type client struct {
 
 var errSlow = errors.New("the client does not read")
 
-func newClient(conn net.Conn) (c *client, err error) {
-	c = &client{conn: conn, frames: make(chan []byte, mostQueued), streams: map[recording.StreamID]recording.StreamID{}}
+// newClient returns a client for which so many frames more than usual are ready at once.
+func newClient(conn net.Conn, ready int) (c *client, err error) {
+	c = &client{conn: conn, frames: make(chan []byte, mostQueued+ready), streams: map[recording.StreamID]recording.StreamID{}}
 	c.pipe, err = recording.NewPipeWriter(c)
 	return c, err
 }
@@ -43,10 +44,16 @@ func (c *client) declare(id recording.StreamID, d recording.Declaration) (err er
 }
 
 func (c *client) records(id recording.StreamID, records []recording.Record) error {
+	if c.streams[id] == 0 { // it had ended when the client came
+		return nil
+	}
 	return c.pipe.Records(c.streams[id], records)
 }
 
 func (c *client) note(id recording.StreamID, raw json.RawMessage) error {
+	if c.streams[id] == 0 {
+		return nil
+	}
 	return c.pipe.Note(c.streams[id], raw)
 }
 

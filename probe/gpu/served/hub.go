@@ -13,8 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,12 +29,14 @@ const (
 	mostQueued  = 1024             // frames a client may be behind
 	mostKept    = 4096             // notes that are told to whoever comes later
 	slow        = 10 * time.Second // in which a client must take what was written
+	parting     = time.Second      // in which it must take what is left when the agent ends
 )
 
 // Hub is a sink that passes everything on to whoever is connected. Its methods but [Hub.Serve] are for one goroutine.
 type Hub struct {
 	mu      sync.Mutex
-	streams []recording.Declaration
+	streams map[recording.StreamID]recording.Declaration // of which something may still come
+	last    recording.StreamID
 	notes   []told
 	clients map[*client]struct{}
 	closed  bool
@@ -46,14 +50,17 @@ type told struct {
 }
 
 // NewHub returns a Hub without clients.
-func NewHub() *Hub { return &Hub{clients: map[*client]struct{}{}} }
+func NewHub() *Hub {
+	return &Hub{streams: map[recording.StreamID]recording.Declaration{}, clients: map[*client]struct{}{}}
+}
 
 // Declare introduces a stream. A child that was started again is a new one: of those before it nothing more will come.
 func (h *Hub) Declare(d recording.Declaration) (recording.StreamID, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.streams = append(h.streams, d)
-	id := recording.StreamID(len(h.streams))
+	h.last++
+	id := h.last
+	h.streams[id] = d
 	h.each(func(c *client) error { return c.declare(id, d) })
 	return id, nil
 }
@@ -86,8 +93,9 @@ func (h *Hub) End(id recording.StreamID) {
 		}
 	}
 	h.notes = kept
-	if id > 0 && int(id) <= len(h.streams) {
-		h.streams[id-1] = recording.Declaration{}
+	delete(h.streams, id)
+	for c := range h.clients {
+		delete(c.streams, id)
 	}
 }
 
@@ -141,14 +149,12 @@ func (h *Hub) join(conn net.Conn) (*client, error) {
 	case len(h.clients) >= mostClients:
 		return nil, fmt.Errorf("%d clients are connected already", mostClients)
 	}
-	c, err := newClient(conn)
+	c, err := newClient(conn, len(h.streams)+len(h.notes))
 	if err != nil {
 		return nil, err
 	}
-	for i, d := range h.streams {
-		if d.Producer != "" {
-			err = errors.Join(err, c.declare(recording.StreamID(i+1), d))
-		}
+	for _, id := range slices.Sorted(maps.Keys(h.streams)) {
+		err = errors.Join(err, c.declare(id, h.streams[id]))
 	}
 	for _, n := range h.notes {
 		err = errors.Join(err, c.note(n.id, n.raw))
@@ -211,6 +217,7 @@ func (h *Hub) close() {
 	h.closed = true
 	for c := range h.clients {
 		h.drop(c)
+		time.AfterFunc(parting, func() { c.conn.Close() })
 	}
 }
 

@@ -16,12 +16,14 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// wire is the sink for all that the agent and its GPU child tell. It passes everything to the books and to whoever listens on the socket,
-// and looks at what the child says of itself.
+// wire is the sink for all that the agent and its GPU child tell. It passes everything to the books, what is of GPUs to whoever listens on the
+// socket, and looks at what the child says of itself. What the agent saw of the machine and of everybody's processes is for the books alone:
+// whoever listens sees to that itself, and may see no others' processes.
 type wire struct {
 	books recording.Sink
 	hub   recording.Sink
 	hubID map[recording.StreamID]recording.StreamID
+	own   recording.StreamID // of the agent itself; 0 = not yet
 	child recording.StreamID // of the child that runs; 0 before the first
 	seen  alloc.Seen
 	gpu   gpuHealth
@@ -37,6 +39,9 @@ func (w *wire) Declare(d recording.Declaration) (recording.StreamID, error) {
 	id, err := w.books.Declare(d)
 	if err != nil {
 		return id, err
+	}
+	if w.own == 0 {
+		w.own = id
 	}
 	w.hubID[id], err = w.hub.Declare(d)
 	if d.PID != os.Getpid() {
@@ -61,7 +66,11 @@ func (w *wire) Records(id recording.StreamID, records []recording.Record) error 
 			w.gpu.take(r.Source())
 		}
 	}
-	return errors.Join(w.books.Records(id, records), w.hub.Records(w.hubID[id], records))
+	err := w.books.Records(id, records)
+	if id != w.own {
+		err = errors.Join(err, w.hub.Records(w.hubID[id], records))
+	}
+	return err
 }
 
 // Note passes a note on.
@@ -82,7 +91,11 @@ func (w *wire) Note(id recording.StreamID, raw json.RawMessage) error {
 			w.gpu.gpus[g.GPU] = g.Why
 		}
 	}
-	return errors.Join(w.books.Note(id, raw), w.hub.Note(w.hubID[id], raw))
+	err := w.books.Note(id, raw)
+	if id != w.own || len(told.Allocations) > 0 {
+		err = errors.Join(err, w.hub.Note(w.hubID[id], raw))
+	}
+	return err
 }
 
 // End ends a stream.
