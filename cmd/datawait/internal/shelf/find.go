@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/datawait/datawait/analysis/live"
+	"github.com/datawait/datawait/probe/recording"
 )
 
 // Job is a job that has recordings.
@@ -103,10 +105,17 @@ func Jobs(dir string) (jobs []Job, err error) {
 	return jobs, nil
 }
 
+// mostAbout bounds the file that says whose a folder is, in bytes.
+const mostAbout = 1 << 16
+
 func jobIn(dir string) (j Job, ok bool) {
 	j.Dir = dir
-	b, err := os.ReadFile(filepath.Join(dir, about))
-	if err != nil || json.Unmarshal(b, &j.Tenant) != nil {
+	f, err := recording.OpenRegular(filepath.Join(dir, about))
+	if err != nil {
+		return j, false
+	}
+	defer f.Close()
+	if json.NewDecoder(io.LimitReader(f, mostAbout)).Decode(&j.Tenant) != nil {
 		return j, false
 	}
 	j.Slices = slicesOf(dir)

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -60,7 +61,7 @@ type Shelf struct {
 	volumes map[live.Tenant]*volume
 	tidied  time.Time
 	quiet   map[string]quiet // jobs, by folder, as the last tidying found them
-	err     error            // of the last write that failed, nil once one succeeded
+	err     error            // of what failed since the last Tick
 }
 
 // stream is what is remembered of a stream, to tell it at the begin of every slice.
@@ -162,8 +163,8 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	if st.declaration.Producer == recording.ProducerMain {
 		v.ended = 0
 	}
-	if v.writer == nil && !v.failed {
-		s.keep(s.open(v, st))
+	if v.writer == nil && v.failed == nil {
+		v.failed = s.open(v, st)
 	}
 	s.keep(v.records(id, st, records))
 }
@@ -255,7 +256,7 @@ func (st *stream) renew() {
 	st.notes, st.distinct = kept, len(kept)
 }
 
-// keep remembers whether writing works.
+// keep remembers what failed.
 func (s *Shelf) keep(err error) {
 	if err != nil {
 		s.err = err
@@ -265,6 +266,7 @@ func (s *Shelf) keep(err error) {
 // Tick cuts slices that are long enough, closes those of jobs that have ended, brings what was gathered onto the disk, and throws away
 // what is too old or too much. The error says why some recording is not written.
 func (s *Shelf) Tick(now time.Time) error {
+	var failed []error
 	for t, v := range s.volumes {
 		running := s.running(t)
 		if running {
@@ -274,17 +276,23 @@ func (s *Shelf) Tick(now time.Time) error {
 		over := !running && now.Sub(v.last) > lagOfSources
 		switch {
 		case v.writer != nil && v.writer.Err() != nil:
-			s.keep(v.writer.Err())
-			v.leave()
-			v.failed, v.retry = true, now.Add(retryAfter)
+			v.failed = fmt.Errorf("recording job %s: %w", v.tenant.Job, v.writer.Err())
+			_ = v.leave() // which fails for the same reason
 		case long || over:
 			s.keep(v.leave())
 		case v.writer != nil:
 			s.keep(v.writer.Flush())
 		}
-		if v.failed && now.After(v.retry) {
-			v.failed = false
-			s.err = nil
+		switch {
+		case v.failed == nil:
+			v.retry = time.Time{}
+		case v.retry.IsZero():
+			v.retry = now.Add(retryAfter)
+		case !now.Before(v.retry):
+			v.failed, v.retry = nil, time.Time{}
+		}
+		if v.failed != nil {
+			failed = append(failed, v.failed)
 		}
 		if over {
 			delete(s.volumes, t)
@@ -294,13 +302,19 @@ func (s *Shelf) Tick(now time.Time) error {
 		s.tidied = now
 		s.keep(s.tidy(now))
 	}
-	return s.err
+	if more := len(failed) - fewReasons; more > 0 {
+		failed = append(failed[:fewReasons], fmt.Errorf("and so are %d other jobs", more))
+	}
+	failed = append(failed, s.err)
+	s.err = nil
+	return errors.Join(failed...)
 }
 
 const (
 	lagOfSources = 30 * time.Second // what GPUs did is told late
 	retryAfter   = time.Minute
 	tidyEvery    = time.Minute
+	fewReasons   = 3 // a disk that is full is so for all jobs
 )
 
 // running reports whether some training process of the job tells.

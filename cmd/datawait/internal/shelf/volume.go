@@ -1,11 +1,11 @@
 package shelf
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,12 +28,15 @@ type volume struct {
 	recorded bool                                      // a slice was begun before
 	last     time.Time                                 // when the job was seen to run
 	ended    uint64                                    // ns, CLOCK_MONOTONIC: when the last of its training processes ended; 0 = some run
-	failed   bool                                      // the disk refused; tried again at retry
+	failed   error                                     // why no slice is written; it is tried again at retry
 	retry    time.Time
 }
 
 // open begins a slice.
 func (s *Shelf) open(v *volume, first *stream) error {
+	if s.written() >= mostVolumes {
+		return fmt.Errorf("recording job %s: %w", v.tenant.Job, errCrowded)
+	}
 	now, o := time.Now(), s.options
 	v.began, v.last, v.bytes, v.from = now, now, 0, clock.Mono()
 	if !v.recorded && first.declaration.Opened != 0 {
@@ -52,7 +55,6 @@ func (s *Shelf) open(v *volume, first *stream) error {
 		}, recording.Options{})
 	}
 	if err != nil {
-		v.failed, v.retry = true, now.Add(retryAfter)
 		return fmt.Errorf("recording job %s: %w", v.tenant.Job, err)
 	}
 	for id, st := range s.streams { // the machine, as far as it is known
@@ -65,15 +67,30 @@ func (s *Shelf) open(v *volume, first *stream) error {
 	return nil
 }
 
+// mostVolumes is how many jobs are recorded at once: each has a file that is open, and whoever starts thousands of processes that each call
+// themselves a job of their own must not fill the disk with folders.
+const mostVolumes = 256
+
+var errCrowded = errors.New("too many jobs are recorded at once")
+
+func (s *Shelf) written() (n int) {
+	for _, v := range s.volumes {
+		if v.writer != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // sliceForm is how slices are called: by the time they begin, so that names sort by it.
 const sliceForm = "20060102T150405.000Z"
 
 // folderOf names a job's folder: by its name, as far as a file can be called so, and by what tells it from all others.
 func folderOf(t live.Tenant) string {
-	h := fnv.New32a()
+	h := sha256.New() // nobody finds a name that has another's folder
 	fmt.Fprintf(h, "%q %q %q", t.Namespace, t.Pod, t.Job)
 	name := recording.NodeFolder(t.Job)[len(recording.NodeFolder("")):]
-	return name[:min(len(name), 64)] + "-" + hex.EncodeToString(h.Sum(nil))
+	return name[:min(len(name), 64)] + "-" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // about is the file that says whose a folder is.
