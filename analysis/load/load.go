@@ -10,13 +10,17 @@ import (
 func (r *Rank) Load(room *Room) (all Reading, err error) {
 	var stacks stackFold // two streams of one ring (an agent that was restarted) tell the same sums
 	r.Fetches, r.Steps = room.fetches(r.fetches), room.steps(r.steps)
-	for _, from := range r.sources {
+	for i, from := range r.sources {
 		m := mainFold{rank: r, room: room, builds: map[uint16]*Builds{}, stacks: &stacks}
-		reading, err := from.read(m.take)
+		beside := r.workers
+		if i < len(r.sources)-1 { // all workers beside the last stream, which is nearly always the only one
+			beside = nil
+		}
+		reading, err := from.beside(m.take, beside, room)
 		if err != nil {
 			return all, err
 		}
-		reading.Bad = m.bad
+		reading.Bad += m.bad
 		all.Add(reading)
 	}
 	r.order()
@@ -25,12 +29,7 @@ func (r *Rank) Load(room *Room) (all Reading, err error) {
 	r.joinStacks(&stacks)
 	all.Orphans += r.joinThreads()
 	for _, w := range r.workers {
-		reading, err := w.load(room)
-		if err != nil {
-			return all, err
-		}
-		reading.Orphans = r.join(w)
-		all.Add(reading)
+		all.Orphans += r.join(w)
 	}
 	slices.SortFunc(r.Loaders, func(a, b *Loader) int { return cmp.Compare(a.ID, b.ID) })
 	for _, l := range r.Loaders {

@@ -43,10 +43,34 @@ func (s source) read(take func([]recording.Record)) (r Reading, err error) {
 		take(records)
 		return nil
 	})
-	if err != nil {
-		return r, fmt.Errorf("reading the recording of %s: %w", cmp.Or(s.reader.Manifest().Host, "a node"), err)
+	return r, s.explain(err)
+}
+
+// beside is read, and reads with it the workers of the process: what they wrote lies beside what it wrote.
+func (s source) beside(take func([]recording.Record), workers []*workerStream, room *Room) (r Reading, err error) {
+	ids, takes := []recording.StreamID{s.id}, map[recording.StreamID]func([]recording.Record){s.id: take}
+	for _, w := range workers {
+		w.begin(room)
+		ids = append(ids, w.id)
+		takes[w.id] = w.take
 	}
-	return r, nil
+	r.Damage, err = recording.Together(s.reader, ids, func(id recording.StreamID, records []recording.Record) error {
+		r.Records += uint64(len(records))
+		takes[id](records)
+		return nil
+	})
+	for _, w := range workers {
+		r.Bad += w.bad
+	}
+	return r, s.explain(err)
+}
+
+// explain says whose recording cannot be read.
+func (s source) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("reading the recording of %s: %w", cmp.Or(s.reader.Manifest().Host, "a node"), err)
 }
 
 // node looks at the streams of a node. Two streams of one ring (an agent that was restarted) are one rank.

@@ -57,14 +57,19 @@ func (w *workerStream) survey() (Reading, error) {
 
 // load reads all that the worker built.
 func (w *workerStream) load(room *Room) (Reading, error) {
+	w.begin(room)
+	reading, err := w.read(w.take)
+	reading.Bad = w.bad
+	return reading, err
+}
+
+// begin forgets what was read of the worker.
+func (w *workerStream) begin(room *Room) {
 	w.bad, w.loader, w.stacks = 0, recording.Unknown16, stackFold{}
 	w.builds = &Builds{PID: w.declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, w.rows), Batches: room.batches()}
 	if t := w.declaration.Threads; t != nil {
 		w.builds.Threads = *t
 	}
-	reading, err := w.read(w.take)
-	reading.Bad = w.bad
-	return reading, err
 }
 
 func (w *workerStream) take(records []recording.Record) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // segments reads a node's folder of segments.
@@ -56,17 +57,26 @@ func (p *segmentPart) read(id StreamID, file *window, d *Damage, visit func([]Re
 	if run == nil {
 		return nil
 	}
-	f, err := OpenRegular(p.path)
+	f, err := p.open(file)
 	if err != nil {
-		return fmt.Errorf("reading recording: %w", err)
+		return err
 	}
 	defer f.Close()
-	file.open(f, p.size)
 	run.each(func(at int64, records int) bool {
 		err = readFrame(file, at, id, records, d, visit)
 		return err == nil
 	})
 	return err
+}
+
+// open has the window look at the segment, which the caller closes.
+func (p *segmentPart) open(file *window) (*os.File, error) {
+	f, err := OpenRegular(p.path)
+	if err != nil {
+		return nil, fmt.Errorf("reading recording: %w", err)
+	}
+	file.open(f, p.size)
+	return f, nil
 }
 
 func readFrame(file *window, at int64, id StreamID, records int, d *Damage, visit func([]Record) error) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -496,6 +497,47 @@ func TestStreamsAreReadAtOnceAndLikeOneAfterTheOther(t *testing.T) {
 	for i, s := range r.Streams() {
 		if !bytes.Equal(got[i], want.Records[s.ID]) {
 			t.Errorf("stream %d differs", s.ID)
+		}
+	}
+}
+
+func TestStreamsAreReadTogetherAsOneByOne(t *testing.T) {
+	for seed := range uint64(5) {
+		_, w := create(t, Options{SegmentBytes: 500_000})
+		tell(t, seed, 200, w)
+		w.Close(Ending{})
+		r := openOne(t, filepath.Dir(w.Dir()))
+		for _, cut := range []int{0, 1, 100, 30_000} { // bytes that get lost after it was opened, and one in the middle that is wrong
+			if path := filepath.Join(w.Dir(), segmentName(1)); cut > 0 {
+				b, _ := os.ReadFile(path)
+				b[len(b)/2] ^= 1
+				os.WriteFile(path, b[:len(b)-cut], 0o600)
+			}
+			want := contentOf(t, r)
+			var ids []StreamID
+			for i, s := range r.Streams() {
+				if i%3 != 1 {
+					ids = append(ids, s.ID)
+				} else {
+					delete(want.Records, s.ID)
+				}
+			}
+			alone := Damage{}
+			for _, id := range ids {
+				d, _ := r.Stream(id, func([]Record) error { return nil })
+				alone = alone.Add(d)
+			}
+			got := map[StreamID][]byte{}
+			damage, err := Together(r, ids, func(id StreamID, records []Record) error {
+				got[id] = append(got[id], bytesOf(records)...)
+				return nil
+			})
+			if err != nil || !maps.EqualFunc(got, want.Records, bytes.Equal) || damage != alone {
+				t.Fatalf("seed %d, cut by %d: %d streams, want %d; %v, want %v; %v", seed, cut, len(got), len(want.Records), damage, alone, err)
+			}
+		}
+		if _, err := Together(r, []StreamID{1, 2}, func(StreamID, []Record) error { return io.ErrClosedPipe }); err != io.ErrClosedPipe {
+			t.Errorf("the visitor's error came back as %v", err)
 		}
 	}
 }
