@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -318,6 +319,34 @@ func TestClocks(t *testing.T) {
 	}
 	if j.Nodes[0].Drift != 500 || j.Ranks[0].Number == j.Ranks[1].Number {
 		t.Errorf("drift %d, ranks %d and %d", j.Nodes[0].Drift, j.Ranks[0].Number, j.Ranks[1].Number)
+	}
+}
+
+// TestMiddle: of any two readings, missing ones and the smallest that a float tells apart among them.
+func TestMiddle(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	reading := func() float32 {
+		v := math.Float32frombits(r.Uint32() &^ (1 << 31))
+		switch r.IntN(8) {
+		case 0:
+			return nan
+		case 1:
+			return math.Float32frombits(r.Uint32() >> uint(9+r.IntN(23)))
+		}
+		if !(v <= 1e30) {
+			return float32(r.IntN(3))
+		}
+		return v
+	}
+	for range 1_000_000 {
+		a, b := reading(), reading()
+		if r.IntN(4) == 0 {
+			b = a * (1 + float32(r.IntN(9)-4)*0x1p-23)
+		}
+		want, got := mix(a, 1, b, 1), middle(a, b)
+		if got != want && (got == got || want == want) {
+			t.Fatalf("the middle of %g and %g is %g, want %g", a, b, got, want)
+		}
 	}
 }
 

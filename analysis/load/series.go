@@ -81,15 +81,16 @@ func mix(a float32, wa float64, b float32, wb float64) float32 {
 	return float32((float64(a)*wa + float64(b)*wb) / (wa + wb))
 }
 
-// middle is mix of two readings that weigh the same, as batches do: no division.
+// middle is mix of two readings that weigh the same, as batches and seconds do. Readings are finite and far from overflow, so a float64
+// would say the same: of two floats that differ by up to 2^29 times it holds the sum exactly, and beyond that both round to the larger one.
 func middle(a, b float32) float32 {
-	switch {
+	switch m := (a + b) / 2; {
+	case m == m:
+		return m
 	case a != a:
 		return b
-	case b != b:
-		return a
 	}
-	return float32((float64(a) + float64(b)) / 2)
+	return a
 }
 
 // At returns reading i: its span, its weight and one field.
