@@ -32,7 +32,7 @@ func fold(agents []agentFold) (all Reading, err error) {
 		}
 		reading.Bad = a.bad
 		all.Add(reading)
-		a.feed()
+		a.node.feeds = append(a.node.feeds, feed{a.source, a.gpus})
 	}
 	return all, nil
 }

@@ -7,12 +7,6 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// feed is a stream that tells of a GPU, by the numbers it gives it.
-type feed struct {
-	source
-	refs []uint16
-}
-
 // gpu returns the node's device of that UUID: two agents, one after the other, saw the same one.
 func (n *Node) gpu(note recording.GPUNote) *GPU {
 	for _, g := range n.GPUs {
@@ -49,26 +43,14 @@ func (a *agentFold) device(rec *recording.Record) *GPU {
 	return g
 }
 
-// feed tells the devices that they are spoken of in this stream.
-func (a *agentFold) feed() {
-	refs := map[*GPU][]uint16{}
-	for ref, g := range a.gpus {
-		refs[g] = append(refs[g], ref)
-	}
-	for g := range refs {
-		slices.Sort(refs[g])
-		g.feeds = append(g.feeds, feed{a.source, refs[g]})
-	}
-}
-
 // Load reads the counter windows of the device, into memory of the room until Unload. Reading has those that contradict one another;
 // the others' the survey counted.
 func (g *GPU) Load(room *Room) (all Reading, err error) {
-	g.Uncounted = g.windows == 0
-	g.Windows = room.windows(max(g.windows, g.states*oneIf(g.Uncounted)))
-	for _, f := range g.feeds {
-		t := taker{GPU: g, refs: f.refs}
-		if _, err := f.read(t.take); err != nil {
+	if err := g.Node.gather(room); err != nil {
+		return all, err
+	}
+	if !g.gathered {
+		if err := gather([]*GPU{g}, g.Node.feeds, room); err != nil {
 			return all, err
 		}
 	}
@@ -82,42 +64,21 @@ func (g *GPU) Load(room *Room) (all Reading, err error) {
 	return all, nil
 }
 
-func oneIf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Unload forgets the windows.
 func (g *GPU) Unload(room *Room) {
 	room.spareWindows = append(room.spareWindows, g.Windows)
 	g.Windows = nil
+	if g.gathered {
+		g.Node.waiting.Add(-int64(g.expected()))
+	}
 }
 
-// taker takes the windows of one stream.
+// taker takes the windows of one device out of one stream.
 type taker struct {
 	*GPU
-	refs       []uint16
 	begin, end uint64 // of the last window as recorded, and whose it is
 	ref        uint16
 	open       bool
-}
-
-func (t *taker) take(records []recording.Record) {
-	for i := range records {
-		rec := &records[i]
-		switch kind := rec.Kind(); {
-		case kind != recording.KindGPU && kind != recording.KindGPUPipes && kind != recording.KindGPUState:
-		case !slices.Contains(t.refs, rec.Ref()):
-		case kind == recording.KindGPU:
-			t.window(rec.GPU())
-		case kind == recording.KindGPUPipes:
-			t.pipes(rec.GPUPipes())
-		case t.Uncounted:
-			t.util(rec.GPUState())
-		}
-	}
 }
 
 func (t *taker) window(v recording.GPU) {

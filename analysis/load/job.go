@@ -16,6 +16,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/probe/recording"
@@ -64,7 +66,12 @@ type Node struct {
 	Usage    Host
 	Notes    []recording.Notes // of its agent streams
 
-	streams []recording.Stream
+	streams   []recording.Stream
+	feeds     []feed // that tell of its GPUs
+	gathering sync.Mutex
+	gathered  bool          // the windows of all GPUs were read
+	failed    error         // … or could not be
+	waiting   *atomic.Int64 // windows of all nodes that were read in one go and not unloaded
 }
 
 // GPU is one device of a node, or a MIG slice of one.
@@ -82,10 +89,10 @@ type GPU struct {
 	Events      []Event                    // in order
 	Allocations []recording.AllocationNote // in order
 
-	feeds   []feed
-	windows int // surveyed
-	states  int // surveyed
-	look    Look
+	windows  int // surveyed
+	states   int // surveyed
+	look     Look
+	gathered bool // its windows were read with those of the node's other GPUs
 }
 
 // Further are means over all windows that can be trusted: each is Σ value × seconds and Σ seconds.

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/datawait/datawait/analysis/internal/together"
 	"github.com/datawait/datawait/probe/recording"
@@ -11,7 +12,7 @@ import (
 // Survey goes through every node's recording and returns the job, its ranks not loaded yet. It fails only where a reader fails: on a
 // failing disk.
 func Survey(nodes []recording.Reader) (*Job, error) {
-	s := survey{job: &Job{}}
+	s := &survey{job: &Job{}}
 	for i, reader := range nodes {
 		s.node(i, reader)
 	}
@@ -28,6 +29,7 @@ type survey struct {
 	mains   []*Rank // processes that may prove to be ranks
 	workers []*workerStream
 	tasks   []func() (Reading, error)
+	waiting atomic.Int64
 }
 
 // source is one stream of a recording.
@@ -75,7 +77,8 @@ func (s source) explain(err error) error {
 
 // node looks at the streams of a node. Two streams of one ring (an agent that was restarted) are one rank.
 func (s *survey) node(index int, reader recording.Reader) {
-	node := &Node{Index: index, Manifest: reader.Manifest(), Begin: Unknown, End: Unknown, Drift: Unknown, Usage: newHost(), streams: reader.Streams()}
+	node := &Node{Index: index, Manifest: reader.Manifest(), Begin: Unknown, End: Unknown, Drift: Unknown, Usage: newHost(), streams: reader.Streams(),
+		waiting: &s.waiting}
 	s.job.Nodes = append(s.job.Nodes, node)
 	s.job.Reading.Damage = s.job.Reading.Damage.Add(reader.Damage())
 	mains := map[identity]*Rank{}

@@ -1,0 +1,104 @@
+package load
+
+import "github.com/datawait/datawait/probe/recording"
+
+// An agent writes of all its GPUs in one stream, tick by tick. To read that once per GPU would be to read all of it eight times; to keep
+// every window of a long recording is more than memory should hold. So the windows of a node are read in one go, when the first of its GPUs
+// is loaded, as long as few enough are there; else those of each GPU by themselves.
+
+// mostGathered is how many windows of a job may be there at a time because they were read in one go: 128 MiB. Eight GPUs at 1 Hz have 0.7 million a day.
+const mostGathered = 1 << 21
+
+// feed is a stream that tells of GPUs, by the numbers it gives them.
+type feed struct {
+	source
+	gpus map[uint16]*GPU
+}
+
+// gather reads the windows of all GPUs of the node, unless that was done or there are too many.
+func (n *Node) gather(room *Room) error {
+	n.gathering.Lock()
+	defer n.gathering.Unlock()
+	if n.gathered {
+		return n.failed
+	}
+	all := int64(0)
+	for _, g := range n.GPUs {
+		all += int64(g.expected())
+	}
+	if n.waiting.Add(all) > mostGathered {
+		n.waiting.Add(-all)
+		return nil
+	}
+	n.gathered = true
+	if n.failed = gather(n.GPUs, n.feeds, room); n.failed != nil {
+		return n.failed
+	}
+	for _, g := range n.GPUs {
+		g.gathered = true
+	}
+	return nil
+}
+
+// expected is how many windows the survey saw: the driver's, where nothing counts.
+func (g *GPU) expected() int {
+	if g.windows == 0 {
+		return g.states
+	}
+	return g.windows
+}
+
+// gather reads the windows of some GPUs of one node.
+func gather(gpus []*GPU, feeds []feed, room *Room) error {
+	for _, g := range gpus {
+		g.Uncounted = g.windows == 0
+		g.Windows = room.windows(g.expected())
+	}
+	for _, f := range feeds {
+		if _, err := f.read(f.takers(gpus).take); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takers take what one stream tells, by its numbers.
+type takers map[uint16]*taker
+
+func (f *feed) takers(gpus []*GPU) takers {
+	all := takers{}
+	for _, g := range gpus {
+		t := &taker{GPU: g} // one, also where the stream has several numbers for the device
+		for ref, of := range f.gpus {
+			if of == g {
+				all[ref] = t
+			}
+		}
+	}
+	return all
+}
+
+func (all takers) take(records []recording.Record) {
+	var t *taker
+	last, known := uint16(0), false
+	for i := range records {
+		rec := &records[i]
+		kind := rec.Kind()
+		if kind != recording.KindGPU && kind != recording.KindGPUPipes && kind != recording.KindGPUState {
+			continue
+		}
+		if !known || rec.Ref() != last {
+			last, known = rec.Ref(), true
+			t = all[last]
+		}
+		switch {
+		case t == nil:
+		case kind == recording.KindGPU:
+			t.window(rec.GPU())
+		case kind == recording.KindGPUPipes:
+			t.pipes(rec.GPUPipes())
+		case t.Uncounted:
+			t.util(rec.GPUState())
+		}
+	}
+}
