@@ -40,12 +40,16 @@ type job struct {
 	step    uint32
 }
 
-// newJob makes the folder of a job, as a prolog does, and its rings, as its processes do. Of two jobs one has a name that came before.
+// newJob makes the folder of a job, as a prolog does, and its rings, as its processes do. Of two jobs one has a name that came before;
+// the first has one of its own.
 func (c crowd) newJob(t *testing.T, spool string, number int, gpu string, now uint64) *job {
 	t.Helper()
 	j := &job{t: t, folder: filepath.Join(spool, fmt.Sprintf("job-%d", number)), gpu: gpu}
 	name := fmt.Sprintf("tuning-%d", number)
-	if number%2 == 0 {
+	switch {
+	case number == 0:
+		name = "pretraining"
+	case number%2 == 0:
 		name = "train.py"
 	}
 	j.ok(os.Mkdir(j.folder, 0o755))
