@@ -71,6 +71,7 @@ func (p pods) of(uid string, patience time.Duration) (name podName, known bool) 
 	since, ok := p.asked[uid]
 	if !ok {
 		since = time.Now()
+		maps.DeleteFunc(p.asked, func(_ string, since time.Time) bool { return time.Since(since) > 10*patience }) // of folders that are gone
 		p.asked[uid] = since
 	}
 	namespace, pod := alloc.PodName(uid)
