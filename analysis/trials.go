@@ -24,7 +24,25 @@ type Trial struct {
 
 // Trials are the loaders worth trying, by what was ranked: the first change of workers, the first of prefetching, and the samples kept
 // in memory where preparing them once is ranked.
-func Trials(r *Result) (trials []recording.Trial) {
+func Trials(r *Result) (trials []recording.Trial) { return trialsOf(r, r.Fixes) }
+
+// worthUnasked is the saving from which a change of loader arguments is tried in a run of somebody who did not ask for it.
+const worthUnasked = 0.05
+
+// BestTrials are those that are tried unasked: loader arguments that are ranked first or second and save more than 5 %. Samples kept in memory
+// take memory that nobody offered.
+func BestTrials(r *Result) []recording.Trial {
+	var best []fixes.Fix
+	for _, f := range r.Fixes[:min(2, len(r.Fixes))] {
+		saved, ok := f.Predicted.StepSavedShare.Get()
+		if ok && saved.Value > worthUnasked && f.ID != fixes.PreprocessOnce {
+			best = append(best, f)
+		}
+	}
+	return trialsOf(r, best)
+}
+
+func trialsOf(r *Result, ranked []fixes.Fix) (trials []recording.Trial) {
 	workers, prefetch := r.loaderArguments()
 	add := func(t recording.Trial) {
 		for _, other := range trials {
@@ -34,8 +52,9 @@ func Trials(r *Result) (trials []recording.Trial) {
 		}
 		trials = append(trials, t)
 	}
-	for _, f := range r.Fixes {
+	for _, f := range ranked {
 		switch args := f.Arguments; {
+		case f.NoRoom: // its queues would not fit into /dev/shm, and workers would be killed
 		case args.Workers.IsKnown() || args.Prefetch.IsKnown():
 			add(recording.Trial{Workers: args.Workers.Or(workers), Prefetch: args.Prefetch.Or(prefetch)})
 		case f.ID == fixes.PreprocessOnce:

@@ -1,9 +1,11 @@
 package analysis
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/datawait/datawait/analysis/fixes"
+	"github.com/datawait/datawait/analysis/stat"
 	"github.com/datawait/datawait/probe/recording"
 	"github.com/datawait/datawait/probe/unit"
 )
@@ -58,5 +60,42 @@ func TestWhatIsTried(t *testing.T) {
 		if got[i] != want[i] {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
+	}
+}
+
+// TestWhatIsTriedUnasked: loader arguments that rank first or second and save more than 5 %. No samples in memory, and no queue that does not
+// fit into /dev/shm: a killed worker would end a run whose owner asked for nothing.
+func TestWhatIsTriedUnasked(t *testing.T) {
+	none := unit.None[int]("unchanged")
+	fix := func(id string, saved float64, workers, prefetch unit.Maybe[int]) Fix {
+		return Fix{ID: id, Arguments: fixes.LoaderArguments{Workers: workers, Prefetch: prefetch},
+			Predicted: fixes.Prediction{StepSavedShare: unit.Some(stat.Estimate{Value: saved})}}
+	}
+	six := func(saved float64) Fix { return fix(fixes.MoreWorkers, saved, unit.Some(6), none) }
+	cache := fix(fixes.NVMeCache, 0.6, none, none)
+	once := fix(fixes.PreprocessOnce, 0.5, none, none)
+	crowded := six(0.4)
+	crowded.NoRoom = true
+	trial := recording.Trial{Workers: 6, Prefetch: 2}
+	for _, c := range []struct {
+		name  string
+		fixes []Fix
+		want  []recording.Trial
+	}{
+		{"first", []Fix{six(0.4)}, []recording.Trial{trial}},
+		{"second", []Fix{cache, six(0.4)}, []recording.Trial{trial}},
+		{"third", []Fix{cache, once, six(0.4)}, nil},
+		{"saves little", []Fix{six(0.05)}, nil},
+		{"its queues do not fit", []Fix{crowded}, nil},
+		{"first and second", []Fix{six(0.4), fix(fixes.PrefetchFactor, 0.1, none, unit.Some(4))}, []recording.Trial{trial, {Workers: 2, Prefetch: 4}}},
+		{"nothing ranked", nil, nil},
+	} {
+		r := &Result{Loaders: []Loader{{Role: "training", WaitSeconds: 1, WorkersSeen: 2}}, Fixes: c.fixes}
+		if got := BestTrials(r); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if got := Trials(&Result{Fixes: []Fix{crowded}}); len(got) > 0 {
+		t.Errorf("what does not fit is not tried when asked for either: %+v", got)
 	}
 }

@@ -98,7 +98,7 @@ func (j *job) fix(x priced) Fix {
 	f := Fix{
 		ID: x.rule.id, Title: x.p.title, Effort: x.p.effort.String(), How: x.p.how, Recipe: Recipe(x.rule.id), Needs: x.p.needs, Arguments: x.p.sets.orUnchanged(),
 		Measured: unit.None[stat.Estimate]("not tried in this run"),
-		Assumes:  append([]string{}, x.p.assumes...),
+		Assumes:  append([]string{}, x.p.assumes...), NoRoom: x.p.noRoom,
 	}
 	f.Predicted = Prediction{
 		StepSeconds: unit.Some(x.step), StepSavedShare: unit.Some(x.saved),

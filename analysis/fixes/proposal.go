@@ -20,6 +20,7 @@ type proposal struct {
 	change      func(*state) // what is expected
 	best, worst func(*state) // the same with the assumptions at their ends; nil = as change
 
+	noRoom bool    // its queues do not fit into /dev/shm
 	unseen bool    // it changes reading, and no file, request or byte was seen
 	idle   float64 // share of the run in which it does not work yet, 0–1
 

@@ -29,6 +29,7 @@ func prefetchFactor(j *job, s state) proposal {
 	p.title = fmt.Sprintf("prefetch_factor=%d instead of %d", to, s.law.Prefetch)
 	p.how = withArguments(j, func(a *arguments) { a.prefetch = to })
 	p.needs, p.sets.Prefetch = "memory for the longer queue, also in /dev/shm"+j.roomFor(s.law.Workers, to), unit.Some(to)
+	p.noRoom = j.roomFor(s.law.Workers, to) != ""
 	p.assumes = j.drawnBuilds()
 	p.change = func(s *state) { s.law.Prefetch = to }
 	p.reason = j.evenEnough(s)

@@ -18,6 +18,7 @@ type Fix struct {
 	Recipe    string          `json:"recipe"` // the script of datawait's repository that shows how, as a path in it; "" where there is none
 	Needs     string          `json:"needs"`
 	Assumes   []string        `json:"assumes"`
+	NoRoom    bool            `json:"-"` // its queues do not fit into /dev/shm
 }
 
 // LoaderArguments are those of PyTorch's DataLoader that a fix sets.

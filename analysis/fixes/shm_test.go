@@ -37,6 +37,9 @@ func TestWorkersNeedRoom(t *testing.T) {
 			p.Batch.Bytes, p.Args.Prefetch = unit.Some(10e6), unit.Some(2)
 			p.Around.Shared = loader.SharedMemory{Size: unit.Some(size), Free: unit.Some(size)}
 		}), MoreWorkers)
+		if f.NoRoom != strings.Contains(f.Needs, "raise it first") {
+			t.Errorf("%v bytes: %v, %q", size, f.NoRoom, f.Needs)
+		}
 		return f.Needs
 	}
 	if got := of(67e6); !strings.HasSuffix(got, "60 MB of /dev/shm for the queued batches (it has 67 MB: raise it first)") {

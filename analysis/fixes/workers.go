@@ -34,6 +34,7 @@ func moreWorkers(j *job, s state) proposal {
 	p.title = fmt.Sprintf("%s instead of %s", phrase.Workers(target), count(l.Workers))
 	p.how = withArguments(j, func(a *arguments) { a.workers = target })
 	p.needs, p.sets.Workers = j.workerMemory(target), unit.Some(target)
+	p.noRoom = j.roomFor(target, j.p.Args.Prefetch.Or(loader.DefaultPrefetch)) != ""
 	if target < enough {
 		p.assumes = append(p.assumes, fmt.Sprintf("%d workers would be enough; more than 4 for each core that is free are not proposed", enough))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
 	"github.com/datawait/datawait/cmd/datawait/internal/tty"
 	"github.com/datawait/datawait/cmd/datawait/internal/wrap"
 )
@@ -14,6 +15,9 @@ import (
 const diagnoseLong = `diagnose runs the command as a throw-away run: it watches live steps, then alternates them with steps on
 batches that are already in memory, and then ends the run by itself and reports. Until the first batch from memory the
 script saves as it always does; from then on no checkpoint is saved, overwritten or removed: the first attempt ends the run.
+
+Where 40 % of a budget of a minute or more are then left, and other loader arguments rank first or second with more than 5 %,
+the loader is made anew with them in the same run, and what a step took stands beside the prediction; see --try.
 
 Without a terminal, under Slurm or in Kubernetes it only watches, as record does, unless --throwaway says that the
 run may be ended.
@@ -52,7 +56,10 @@ func newDiagnose(s Streams) *cobra.Command {
 			if o.Legs, err = parseLegs(legs); err != nil {
 				return usage("the cached legs are host-cached, host-cached-busy, device-cached and reread", "--legs: %w", err)
 			}
-			o.Duration, o.Steps, o.Try = duration, steps, try
+			o.Duration, o.Steps, o.Try = duration, steps, plan.TrySpare
+			if cmd.Flags().Changed("try") {
+				o.Try = map[bool]plan.Trying{true: plan.TryAlways, false: plan.TryNone}[try]
+			}
 			o.Test = mayEnd(s, throwaway)
 			return runWrapped(cmd.Context(), o)
 		},
@@ -61,7 +68,7 @@ func newDiagnose(s Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&duration, "duration", wrap.DefaultDuration, "budget of the run, start and report included")
 	cmd.Flags().Uint64Var(&steps, "steps", 0, "end the run after so many steps at the latest (0 = only --duration counts)")
 	cmd.Flags().BoolVar(&throwaway, "throwaway", false, "the run may be ended, also without a terminal or under a scheduler")
-	cmd.Flags().BoolVar(&try, "try", false, "then try the best loader arguments, and samples kept in memory, in the same run: measured beside predicted")
+	cmd.Flags().BoolVar(&try, "try", false, "then try what it recommends of loader arguments, and samples kept in memory, in the same run (default: only the best\nloader arguments, where 40 % of a budget of a minute or more are left; --try=false: nothing)")
 	cmd.Flags().StringVar(&legs, "legs", "host-cached,host-cached-busy,device-cached", "what the test feeds in place of live data, the most important first; reread is another")
 	return cmd
 }

@@ -26,7 +26,7 @@ type Options struct {
 	Legs    []recording.Leg // cached legs to run, the most important first
 	Pairs   int             // pairs wanted of the first leg
 	Extra   int             // pairs wanted of every other leg
-	Try     bool            // ask for loaders to try once the legs are planned
+	Try     Trying          // whether to ask for loaders to try once the legs are planned
 }
 
 // Defaults returns the options of a diagnosis with this budget.
@@ -137,7 +137,7 @@ func (p *Planner) Next(v View) Decision {
 		p.checkBudget(v)
 	case Testing:
 		p.extend(v)
-		p.ask()
+		p.ask(v)
 	}
 	if p.spent(v) {
 		p.overrun()

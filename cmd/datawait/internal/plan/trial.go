@@ -1,6 +1,27 @@
 package plan
 
-import "github.com/datawait/datawait/probe/recording"
+import (
+	"time"
+
+	"github.com/datawait/datawait/probe/recording"
+)
+
+// Trying says whether other loaders are tried.
+type Trying int
+
+// Whether other loaders are tried.
+const (
+	TryNone   Trying = iota
+	TrySpare         // where much of a long budget is left
+	TryAlways        // as far as the budget has room
+)
+
+// What of a budget must be left for loaders to be tried that nobody asked for. A trial takes a pair of blocks or two, and up to four of them are
+// made; whoever gives less than a minute wants the answer soon.
+const (
+	spareBudget = time.Minute
+	sparePart   = 0.4
+)
 
 // mostTrials bounds how many other loaders one run tries.
 const mostTrials = 4
@@ -27,11 +48,23 @@ func (p *Planner) legOf(b recording.Block) recording.Leg {
 }
 
 // ask wants to know which loaders are to be tried, as soon as everything else is planned: the last pair still runs then.
-func (p *Planner) ask() {
-	if p.opt.Try && !p.asked && p.phase == Testing && p.allMissing() == 0 {
-		p.asks = true
+func (p *Planner) ask(v View) {
+	if p.asked || p.phase != Testing || p.allMissing() > 0 || !p.mayTry(v) {
+		return
 	}
+	p.asks = true
 }
+
+// mayTry reports whether there is time for trials.
+func (p *Planner) mayTry(v View) bool {
+	if p.opt.Try == TrySpare {
+		return p.asks || p.opt.Budget >= spareBudget && float64(p.left(v)) >= sparePart*float64(p.opt.Budget)
+	}
+	return p.opt.Try == TryAlways
+}
+
+// TriesAll reports whether trials were asked for: then all that is ranked is worth one.
+func (p *Planner) TriesAll() bool { return p.opt.Try == TryAlways }
 
 // Try answers: these loaders are tried, the most important first, as far as the budget has room.
 func (p *Planner) Try(trials []recording.Trial) {

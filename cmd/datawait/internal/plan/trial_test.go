@@ -25,7 +25,7 @@ func (j job) tried(t *testing.T, p *Planner, trials ...recording.Trial) outcome 
 // TestTrialsFollowTheLegs: once everything else is planned the planner asks what to try, and tries it in pairs as the legs are.
 func TestTrialsFollowTheLegs(t *testing.T) {
 	o := Defaults(90 * time.Second)
-	o.Try = true
+	o.Try = TryAlways
 	p := New(o)
 	trials := []recording.Trial{{Workers: 4, Prefetch: 2}, {Workers: 2, Prefetch: 2, Memoised: true}}
 	j := job{step: map[recording.Leg]time.Duration{recording.LegLive: 60 * ms, recording.LegHostCached: 20 * ms, recording.LegTrial: 30 * ms}, wait: 40 * ms, start: time.Second, workers: 2}
@@ -56,9 +56,40 @@ func TestTrialsFollowTheLegs(t *testing.T) {
 // TestNothingToTry: an empty answer ends the test as if nobody had asked.
 func TestNothingToTry(t *testing.T) {
 	o := Defaults(90 * time.Second)
-	o.Try = true
+	o.Try = TryAlways
 	j := job{step: map[recording.Leg]time.Duration{recording.LegLive: 60 * ms, recording.LegHostCached: 20 * ms}, wait: 40 * ms, start: time.Second, workers: 2}
 	if out := j.tried(t, New(o)); out.last.Phase != Parking || out.good[recording.LegTrial] != 0 {
 		t.Errorf("%+v", out.last)
+	}
+}
+
+// TestTriesUnasked: where nobody said whether to try, it is asked what to try if much of a long budget is left, and the run keeps its length
+// otherwise.
+func TestTriesUnasked(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		try    Trying
+		budget time.Duration
+		live   time.Duration // a step
+		asks   bool
+	}{
+		{"three minutes", TrySpare, 3 * time.Minute, 60 * ms, true},
+		{"three minutes, told not to", TryNone, 3 * time.Minute, 60 * ms, false},
+		{"half a minute", TrySpare, 30 * time.Second, 20 * ms, false},
+		{"half a minute, told to", TryAlways, 30 * time.Second, 20 * ms, true},
+		{"slow steps, which take the budget", TrySpare, 70 * time.Second, 600 * ms, false},
+	} {
+		o := Defaults(c.budget)
+		o.Try = c.try
+		p := New(o)
+		asked := false
+		j := job{step: map[recording.Leg]time.Duration{recording.LegLive: c.live, recording.LegHostCached: c.live / 3}, wait: 2 * c.live / 3, start: time.Second, workers: 2}
+		j.asks = func() {
+			asked = true
+			p.Try(nil)
+		}
+		if out := j.run(t, p); asked != c.asks || out.ended > c.budget {
+			t.Errorf("%s: asked %v, ended after %v in %v", c.name, asked, out.ended, out.last.Phase)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/datawait/datawait/analysis"
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
+	"github.com/datawait/datawait/cmd/datawait/internal/plan"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/trackrecord"
 	"github.com/datawait/datawait/probe/recording"
@@ -40,7 +41,7 @@ type Options struct {
 	Duration time.Duration
 	Steps    uint64          // of a throw-away run, at most; 0 = no limit
 	Legs     []recording.Leg // of the test, the most important first
-	Try      bool            // the best changes of loader arguments are tried in the run
+	Try      plan.Trying     // the best changes of loader arguments are tried in the run
 
 	GPU      gpusource.Choice
 	Interval time.Duration // one counter window

@@ -15,8 +15,8 @@ func (a *agent) tryOut() {
 	if a.answer == nil {
 		a.answer = make(chan []recording.Trial, 1)
 		_ = a.writer.Flush() // the tap keeps the error
-		out := a.out
-		go func() { a.answer <- worthTrying(out) }()
+		out, all := a.out, a.test.planner.TriesAll()
+		go func() { a.answer <- worthTrying(out, all) }()
 		return
 	}
 	select {
@@ -27,11 +27,14 @@ func (a *agent) tryOut() {
 }
 
 // worthTrying ranks the fixes of an unfinished recording, and returns what of them a loader made with other arguments shows. Where
-// nothing can be ranked nothing is tried.
-func worthTrying(out string) (trials []recording.Trial) {
+// nothing can be ranked nothing is tried; where nobody asked for it, only what is most likely to be worth it.
+func worthTrying(out string, all bool) (trials []recording.Trial) {
 	result, _, err := reports.Analyse(out, analysis.Options{})
 	if err != nil {
 		return nil
+	}
+	if !all {
+		return analysis.BestTrials(result)
 	}
 	return analysis.Trials(result)
 }
