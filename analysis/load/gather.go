@@ -62,36 +62,33 @@ func gather(gpus []*GPU, feeds []feed, room *Room) error {
 	return nil
 }
 
-// takers take what one stream tells, by its numbers.
-type takers map[uint16]*taker
+// takers take what one stream tells, by its numbers; nil for those of other GPUs.
+type takers []*taker
 
-func (f *feed) takers(gpus []*GPU) takers {
-	all := takers{}
+func (f *feed) takers(gpus []*GPU) (all takers) {
 	for _, g := range gpus {
 		t := &taker{GPU: g} // one, also where the stream has several numbers for the device
 		for ref, of := range f.gpus {
-			if of == g {
-				all[ref] = t
+			if of != g {
+				continue
 			}
+			if n := int(ref) + 1; n > len(all) {
+				all = append(all, make(takers, n-len(all))...)
+			}
+			all[ref] = t
 		}
 	}
 	return all
 }
 
 func (all takers) take(records []recording.Record) {
-	var t *taker
-	last, known := uint16(0), false
 	for i := range records {
 		rec := &records[i]
 		kind := rec.Kind()
-		if kind != recording.KindGPU && kind != recording.KindGPUPipes && kind != recording.KindGPUState {
+		if kind != recording.KindGPU && kind != recording.KindGPUPipes && kind != recording.KindGPUState || int(rec.Ref()) >= len(all) {
 			continue
 		}
-		if !known || rec.Ref() != last {
-			last, known = rec.Ref(), true
-			t = all[last]
-		}
-		switch {
+		switch t := all[rec.Ref()]; {
 		case t == nil:
 		case kind == recording.KindGPU:
 			t.window(rec.GPU())
