@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/datawait/datawait/analysis/internal/together"
@@ -29,6 +30,7 @@ type survey struct {
 	mains   []*Rank // processes that may prove to be ranks
 	workers []*workerStream
 	tasks   []func() (Reading, error)
+	longest []func() (Reading, error) // of the tasks: those begun last would be waited for alone
 	waiting atomic.Int64
 }
 
@@ -109,14 +111,15 @@ func (s *survey) node(index int, reader recording.Reader) {
 			s.tasks = append(s.tasks, func() (Reading, error) { return from.read(func([]recording.Record) {}) })
 		}
 	}
-	s.tasks = append(s.tasks, func() (Reading, error) { return fold(agents) })
+	s.longest = append(s.longest, func() (Reading, error) { return fold(agents) })
 }
 
 // read does what is to be done, several streams at once.
 func (s *survey) read() error {
-	readings, errs := make([]Reading, len(s.tasks)), make([]error, len(s.tasks))
-	together.Do(len(s.tasks), atOnce, func(i int) { readings[i], errs[i] = s.tasks[i]() })
-	for i := range s.tasks {
+	tasks := slices.Concat(s.longest, s.tasks)
+	readings, errs := make([]Reading, len(tasks)), make([]error, len(tasks))
+	together.Do(len(tasks), atOnce, func(i int) { readings[i], errs[i] = tasks[i]() })
+	for i := range tasks {
 		if errs[i] != nil {
 			return errs[i]
 		}
