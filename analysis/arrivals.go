@@ -1,12 +1,19 @@
 package analysis
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/datawait/datawait/probe/unit"
+)
 
 // under is how long a batch that was sent may be under way at least (1.1–1.5 ms on two quiet cores with PyTorch 1.13), ns.
 const under = 2_000_000
 
 // oftenLate is the part of batches that must be waited for, for what those take to be what any takes.
 const oftenLate = 0.1
+
+// fewReady is how many batches that were there say what one takes: of a handful, one that the scheduler held up for 80 ms makes most of the mean.
+const fewReady = 20
 
 // arrivals is how long next() takes from when its batch was sent, by how long before next() that was.
 //
@@ -44,5 +51,8 @@ func (a *arrivals) ready() Ratio {
 			there.add(a.early[i].sum, a.early[i].weight)
 		}
 	}
-	return there.value("no batch was there for certain before it was asked for")
+	if there.weight < fewReady {
+		return unit.None[float64]("fewer than 20 batches were there for certain before they were asked for")
+	}
+	return unit.Some(there.sum / there.weight)
 }

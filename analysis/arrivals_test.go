@@ -25,7 +25,8 @@ func TestArrivals(t *testing.T) {
 		{"the same, and some there for certain", []handed{{50, -2 * ms, 12 * ms}, {50, 8 * ms, 8 * ms}, {20, 40 * ms, 1.4 * ms}}, 1.4},
 		{"a late one that took long does not count", []handed{{2, -2 * ms, 80 * ms}, {100, 10 * ms, 1.2 * ms}}, 1.2},
 		{"many tensors: there, and slow all the same (F51)", []handed{{100, 50 * ms, 30 * ms}, {50, -1 * ms, 20 * ms}}, 30},
-		{"early by hours", []handed{{1, 1 << 62, 2 * ms}}, 2},
+		{"early by hours", []handed{{20, 1 << 62, 2 * ms}}, 2},
+		{"a handful, one of them held up", []handed{{200, -25 * ms, 1.6 * ms}, {18, 40 * ms, 1.2 * ms}, {1, 40 * ms, 80 * ms}}, 0},
 	} {
 		var a arrivals
 		for _, h := range c.all {
