@@ -36,10 +36,11 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	s := newSoak(t)
-	var looks []look
+	looks := make([]look, 0, 2*mostLooks) // which is not to be what grows
+	every := uint64(shows * max(1, jobs/mostLooks))
 	for now := s.began; s.ended < jobs; now += uint64(time.Second) {
 		s.second(now)
-		if past := (now - s.began) / uint64(time.Second); past >= warm && past%shows == 0 {
+		if past := (now - s.began) / uint64(time.Second); past >= warm && past%every == 0 {
 			looks = append(looks, s.look())
 		}
 	}
@@ -70,6 +71,7 @@ const (
 	soakGPUs    = 4
 	jobLength   = 20       // s
 	shows       = 5        // s, between two times that an agent publishes
+	mostLooks   = 300      // about as many looks are taken of a soak
 	warm        = 60 + 120 // s: what it forgets, and what it waits for after its start (live.Node)
 	mostShelved = 4 << 20  // bytes
 	mostJobs    = 40       // folders of recordings
