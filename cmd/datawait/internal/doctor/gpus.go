@@ -130,7 +130,7 @@ func noGPU(wanted gpusource.Choice, s seen) Finding {
 	case wanted.Kind == gpusource.None:
 		f.Says = "no GPU was looked for (--gpu none)"
 		return f
-	case why == "" && !wanted.Due("/nonexistent"):
+	case why == "" && !wanted.Due(gpusource.Options{Dir: "/nonexistent"}):
 		why = "there is no sign of NVIDIA's driver"
 		f.Raise = "on a machine with GPUs load the driver; in a container ask for them (docker run --gpus all, or nvidia.com/gpu in the pod)"
 	}

@@ -108,14 +108,14 @@ func (c Choice) Served(o Options) net.Conn {
 	return conn
 }
 
-// Due reports whether there is something to sample: whatever was asked for by name, else an emulated device or signs of NVIDIA's driver.
-func (c Choice) Due(dir string) bool {
+// Due reports whether there is something to sample: whatever was asked for by name, else an emulated device or signs of NVIDIA's driver. For
+// one that asks no other, logs in a folder that is open to all are no sign, nor is its own socket.
+func (c Choice) Due(o Options) bool {
 	switch c.Kind {
 	case None:
 		return false
 	case Auto:
-		logs, _ := filepath.Glob(filepath.Join(dir, "gpu-*.busy"))
-		return len(logs) > 0 || driver() || offered()
+		return driver() || !o.Own && (c.Made(o.Dir) || offered())
 	}
 	return true
 }
@@ -197,6 +197,9 @@ func (c Choice) candidates(o Options) (ladder, beside []gpu.Candidate) {
 		}
 		return []gpu.Candidate{page}, []gpu.Candidate{states}
 	case Auto:
+		if o.Own { // whoever writes a log into the spool of all must not take the place of the machine's counters
+			return []gpu.Candidate{engine, gpm, page}, []gpu.Candidate{states}
+		}
 		if !driver() { // asking would only bring reasons that nobody wants to read
 			return []gpu.Candidate{logs}, nil
 		}

@@ -2,9 +2,36 @@ package gpusource
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// A spool that all users share is no place from which a machine's counters come, whatever lies in it.
+func TestWhoeverWritesALogDoesNotTakeThePlaceOfTheCounters(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "gpu-0.busy"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := signs
+	defer func() { signs = before }()
+	for _, driver := range [][]string{{"/proc/self/status"}, nil} {
+		signs = driver
+		ladder, _ := Choice{Kind: Auto}.candidates(Options{Dir: dir, Own: true})
+		for _, c := range ladder {
+			if c.Name == Emulated {
+				t.Errorf("with the signs %v a log comes into question", driver)
+			}
+		}
+		if due := (Choice{Kind: Auto}).Due(Options{Dir: dir, Own: true}); due != (driver != nil) {
+			t.Errorf("with the signs %v it begins: %v", driver, due)
+		}
+		if !(Choice{Kind: Auto}).Due(Options{Dir: dir}) || (Choice{Kind: Auto}).Due(Options{Dir: t.TempDir()}) != (driver != nil) {
+			t.Error("a job's own log is a sign where it is observed")
+		}
+	}
+}
 
 func TestWhatGPUTakes(t *testing.T) {
 	for text, want := range map[string]string{

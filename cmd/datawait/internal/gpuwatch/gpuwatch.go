@@ -32,6 +32,7 @@ const silence = 40 * time.Second
 type Watch struct {
 	wanted gpusource.Choice
 	spool  string
+	own    bool
 	config child.Config
 	child  *child.Child // nil until started
 }
@@ -48,7 +49,7 @@ type Options struct {
 
 // New returns a Watch that has started nothing yet.
 func New(o Options) *Watch {
-	w := &Watch{wanted: o.GPU, spool: o.Dir}
+	w := &Watch{wanted: o.GPU, spool: o.Dir, own: o.Own}
 	w.config = child.Config{Declaration: o.Declaration, Silence: silence + o.Interval, Command: func() *exec.Cmd {
 		self, err := os.Executable()
 		if err != nil {
@@ -65,7 +66,7 @@ func New(o Options) *Watch {
 // Poll starts the child as soon as it has something to read, and hands on what it sent.
 func (w *Watch) Poll(ctx context.Context, sink recording.Sink) error {
 	if w.child == nil {
-		if !w.wanted.Due(w.spool) {
+		if !w.wanted.Due(gpusource.Options{Dir: w.spool, Own: w.own}) {
 			return nil
 		}
 		w.child = child.Start(ctx, w.config)

@@ -77,6 +77,7 @@ func newAgent(o Options) (*agent, error) {
 		return nil, errors.Join(err, a.store.close())
 	}
 	a.own = recording.NewAppender(a.wire, id)
+	a.sampler = sampler.New(sampler.Clock{}, a.own)
 	a.yard, err = spool.OpenYard(o.Spool, spool.YardOptions{Sink: a.folder, Gone: a.pods.gone, Remove: true})
 	if err != nil {
 		return nil, errors.Join(err, a.store.close())
@@ -107,8 +108,7 @@ func (a *agent) declaration() recording.Declaration {
 // watch observes until ctx ends: the table of what this agent does.
 func (a *agent) watch(ctx context.Context) {
 	p := a.options.pace
-	s := sampler.New(sampler.Clock{}, a.own)
-	a.sampler = s
+	s := a.sampler
 	s.Add(sampler.Probe{Name: "spool", Every: p.spool, Run: a.drain, Hurries: a.yard.Filling})
 	if a.options.GPU.Kind != gpusource.None {
 		s.Add(sampler.Probe{Name: "gpu", Every: min(p.spool, a.options.Interval), Run: a.watchGPU})
@@ -138,7 +138,10 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 		a.node.See(p.Stream, p.RingHeader)
 	}
 	counts := a.yard.Counts()
-	if counts.Refused > 0 {
+	switch {
+	case counts.Refused == 0 && a.troubles["spool folders"] != "":
+		a.trouble("spool folders", "")
+	case counts.Refused > 0:
 		a.trouble("spool folders", fmt.Sprintf("%d are not followed: %v", counts.Refused, counts.Why))
 	}
 	return err

@@ -31,9 +31,7 @@ func (a *agent) newHealth(uint64) *health {
 // agent is what is shown of the agent itself. It is asked from other goroutines.
 func (a *agent) agent() exporter.Agent {
 	shown := exporter.Agent{Version: a.options.Version, Started: a.began, Processes: []exporter.Process{ownProcess()}}
-	if a.sampler != nil {
-		shown.Sources = a.sources()
-	}
+	shown.Sources = a.sources()
 	if h := a.health.Load(); h != nil {
 		shown.Spools = exporter.Spools{Followed: h.counts.Followed, Waiting: h.counts.Waiting, Refused: h.counts.Refused + h.counts.Bad}
 		if h.child {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/datawait/datawait/analysis/live"
+	"github.com/datawait/datawait/probe/recording"
 )
 
 // store is the folder of what outlives the agent. One agent has it at a time.
@@ -50,7 +51,7 @@ func (s *store) path(name string) string { return filepath.Join(s.dir, name) }
 
 // read returns what an earlier agent left, nil if none did.
 func (s *store) read() (*live.State, error) {
-	f, err := os.OpenFile(s.path(stateName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	f, err := recording.OpenRegular(s.path(stateName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -58,7 +59,7 @@ func (s *store) read() (*live.State, error) {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > mostState {
+	if info, err := f.Stat(); err != nil || info.Size() > mostState {
 		return nil, fmt.Errorf("reading the state: %s is no state of this program", s.path(stateName))
 	}
 	state := &live.State{}
