@@ -64,8 +64,12 @@ func outOfOrder(j *job, s state) proposal {
 	if s.law.OutOfOrder || j.p.Args.Watched || s.law.Workers < 2 {
 		return proposal{}
 	}
+	cost := oneArgument
+	if !j.p.Args.InOrder.IsKnown() { // a loader older than 2.6 has no such argument
+		cost = jobSetting
+	}
 	return proposal{
-		title: "deliver batches out of order", effort: oneArgument,
+		title: "deliver batches out of order", effort: cost,
 		how:     "DataLoader(..., in_order=False)",
 		needs:   "PyTorch 2.6 or newer; the order of batches is no longer reproducible",
 		assumes: j.drawnBuilds(),

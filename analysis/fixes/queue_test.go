@@ -43,6 +43,24 @@ func TestHeavyTail(t *testing.T) {
 	}
 }
 
+// TestOutOfOrderNeedsItsArgument: where the loader has no in_order, a longer queue that wins as much comes first.
+func TestOutOfOrderNeedsItsArgument(t *testing.T) {
+	for _, c := range []struct {
+		known  bool
+		effort string
+	}{{true, "one argument"}, {false, "a setting of the job"}} {
+		p := heavyTail()
+		if c.known {
+			p.Args.InOrder = someBool(true)
+		}
+		r := advise(p)
+		f, ok := find(r, OutOfOrder)
+		if !ok || f.Effort != c.effort || !c.known && r.Fixes[0].ID != PrefetchFactor {
+			t.Errorf("%v: %s, %v", c.known, f.Effort, ids(r))
+		}
+	}
+}
+
 // TestPrefetchStops: a queue no longer than what wins something.
 func TestPrefetchStops(t *testing.T) {
 	for _, c := range []struct {

@@ -291,7 +291,7 @@ def describe(loader: Any) -> Dict[str, Any]:
             "pin_memory": bool(loader.pin_memory),
             "persistent_workers": bool(loader.persistent_workers),
             "drop_last": bool(loader.drop_last),
-            "in_order": getattr(loader, "in_order", True),
+            "in_order": getattr(loader, "in_order", None),  # before 2.6 there is no such argument
             "multiprocessing_context": method,
         },
         "length": _integer(length),
