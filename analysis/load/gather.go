@@ -1,6 +1,10 @@
 package load
 
-import "github.com/datawait/datawait/probe/recording"
+import (
+	"sync"
+
+	"github.com/datawait/datawait/probe/recording"
+)
 
 // An agent writes of all its GPUs in one stream, tick by tick. To read that once per GPU would be to read all of it eight times; to keep
 // every window of a long recording is more than memory should hold. So the windows of a node are read in one go, when the first of its GPUs
@@ -8,6 +12,29 @@ import "github.com/datawait/datawait/probe/recording"
 
 // mostGathered is how many windows of a job may be there at a time because they were read in one go: 128 MiB. Eight GPUs at 1 Hz have 0.7 million a day.
 const mostGathered = 1 << 21
+
+// windowRoom counts the windows of all nodes that were read in one go and not unloaded.
+type windowRoom struct {
+	lock sync.Mutex
+	used int
+}
+
+// take reports whether there is room for n more, and takes it.
+func (r *windowRoom) take(n int) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.used+n > mostGathered {
+		return false
+	}
+	r.used += n
+	return true
+}
+
+func (r *windowRoom) giveBack(n int) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.used -= n
+}
 
 // feed is a stream that tells of GPUs, by the numbers it gives them.
 type feed struct {
@@ -22,12 +49,11 @@ func (n *Node) gather(room *Room) error {
 	if n.gathered {
 		return n.failed
 	}
-	all := int64(0)
+	all := 0
 	for _, g := range n.GPUs {
-		all += int64(g.expected())
+		all += g.expected()
 	}
-	if n.waiting.Add(all) > mostGathered {
-		n.waiting.Add(-all)
+	if !n.room.take(all) {
 		return nil
 	}
 	n.gathered = true

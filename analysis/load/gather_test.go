@@ -40,7 +40,7 @@ func TestGather(t *testing.T) {
 		return j
 	}
 	one, each := job(), job()
-	each.Nodes[0].waiting.Store(mostGathered)
+	each.Nodes[0].room.used = mostGathered
 	for i, g := range one.Nodes[0].GPUs {
 		h := each.Nodes[0].GPUs[i]
 		a, err := g.Load(&Room{})
@@ -53,7 +53,7 @@ func TestGather(t *testing.T) {
 		}
 		g.Unload(&Room{})
 	}
-	if left := one.Nodes[0].waiting.Load(); left != 0 {
+	if left := one.Nodes[0].room.used; left != 0 {
 		t.Errorf("%d windows still wait when all are unloaded", left)
 	}
 }

@@ -69,7 +69,7 @@ func (g *GPU) Unload(room *Room) {
 	room.spareWindows = append(room.spareWindows, g.Windows)
 	g.Windows = nil
 	if g.gathered {
-		g.Node.waiting.Add(-int64(g.expected()))
+		g.Node.room.giveBack(g.expected())
 	}
 }
 

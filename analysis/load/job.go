@@ -17,7 +17,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/datawait/datawait/analysis/stage"
 	"github.com/datawait/datawait/probe/recording"
@@ -69,9 +68,9 @@ type Node struct {
 	streams   []recording.Stream
 	feeds     []feed // that tell of its GPUs
 	gathering sync.Mutex
-	gathered  bool          // the windows of all GPUs were read
-	failed    error         // … or could not be
-	waiting   *atomic.Int64 // windows of all nodes that were read in one go and not unloaded
+	gathered  bool  // the windows of all GPUs were read
+	failed    error // … or could not be
+	room      *windowRoom
 }
 
 // GPU is one device of a node, or a MIG slice of one.

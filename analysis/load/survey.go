@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/datawait/datawait/analysis/internal/together"
 	"github.com/datawait/datawait/probe/recording"
@@ -31,7 +30,7 @@ type survey struct {
 	workers []*workerStream
 	tasks   []func() (Reading, error)
 	longest []func() (Reading, error) // of the tasks: those begun last would be waited for alone
-	waiting atomic.Int64
+	room    windowRoom
 }
 
 // source is one stream of a recording.
@@ -80,7 +79,7 @@ func (s source) explain(err error) error {
 // node looks at the streams of a node. Two streams of one ring (an agent that was restarted) are one rank.
 func (s *survey) node(index int, reader recording.Reader) {
 	node := &Node{Index: index, Manifest: reader.Manifest(), Begin: Unknown, End: Unknown, Drift: Unknown, Usage: newHost(), streams: reader.Streams(),
-		waiting: &s.waiting}
+		room: &s.room}
 	s.job.Nodes = append(s.job.Nodes, node)
 	s.job.Reading.Damage = s.job.Reading.Damage.Add(reader.Damage())
 	mains := map[identity]*Rank{}
