@@ -69,7 +69,7 @@ def test_everything_is_seen_and_nothing_changed(job, torch_python, workers, cont
     (loader,) = ring.note("loader")
     assert loader["arguments"]["num_workers"] == workers and loader["arguments"]["shuffle"] is True
     # A fix that sets in_order must know whether PyTorch has it.
-    ask = "import inspect; from torch.utils.data import DataLoader as d; print('in_order' in inspect.signature(d).parameters)"
+    ask = "import inspect, torch.utils.data as d; print('in_order' in inspect.signature(d.DataLoader).parameters)"
     has = subprocess.check_output([torch_python, "-c", ask], text=True).strip()
     assert loader["arguments"]["in_order"] == {"True": True, "False": None}[has]
     assert (loader["length"], loader["dataset_length"], loader["iterable"]) == (7, 26, False)
