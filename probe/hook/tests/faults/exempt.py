@@ -52,6 +52,7 @@ UNTOLD: Dict[str, Set[str]] = {
     "stream._threads": UNKNOWN, "stream.start_method": UNKNOWN, "stream.parent_pid": NOTHING,
     "ring.boot_id": UNKNOWN, "ring.pid_namespace": UNKNOWN, "torchhook._ready": UNKNOWN,
     "torchhook._ready.ready": UNKNOWN, "torchhook._length": LENGTHS, "torchhook._length_of": LENGTHS,
+    "torchhook._length_of_dataset": LENGTHS,
     "torchhook.describe": LENGTHS, "samplers.measurable": LENGTHS, "samplers._is_known": LENGTHS,
     "samplers._chain": LENGTHS, "samplers.attributes": LENGTHS, "samplers.measures": LENGTHS,
     "watching._length": LENGTHS,
@@ -71,7 +72,8 @@ UNTOLD: Dict[str, Set[str]] = {
     )},
     "stream.testable": NOTHING, "stream.for_me_alone": NOTHING,  # a permission that cannot be judged is none
     "reads.Reads.opened": NOTHING,  # told when the next batch begins, if one does
-    "stacks.Sampler.write_when_due": NOTHING,  # in a thread that the end of the process may overtake
+    # In a thread that the end of the process may overtake.
+    "stacks.Sampler.write_when_due": NOTHING, "stacks.Sampler.write": NOTHING, "stacks.Sampler.pace": NOTHING,
     # Whether a thread ran or waited; and what a fork does that has no ring.
     "stacks.State.__init__": UNKNOWN, "stacks.State.read": UNKNOWN, "stacks.State.runs": UNKNOWN,
     "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,
