@@ -63,7 +63,7 @@ func TestNoLieTakesACounterBack(t *testing.T) {
 func TestNamesOfAnyBytesAreSurvived(t *testing.T) {
 	m := newMachine(t, 0)
 	long := strings.Repeat("é", 1<<16)
-	for i, name := range []string{"", "\x00", "\xff\xfe", "a\nb", "‮evil", long, Shared, "-c", "../../etc", "(shared) (2)"} {
+	for i, name := range []string{"", "\x00", "\xff\xfe", "a\nb", "\u202eevil", long, Shared, "-c", "../../etc", "(shared) (2)"} {
 		gpu, rank := name, -5
 		p := m.process(Identity{Folder: name, Job: name, Namespace: name}, recording.Declaration{Producer: recording.ProducerMain, PID: i + 1, Opened: at(1),
 			Argv: []string{name}, GPUUUID: &gpu, Rank: &rank})

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/datawait/datawait/analysis/live"
@@ -150,6 +149,3 @@ func (a *agent) processes() (known []host.Known) {
 	}
 	return known
 }
-
-// plain makes one line of an error that joins several.
-func plain(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
