@@ -16,7 +16,7 @@ var pure = []string{
 	"bufio", "bytes", "cmp", "container/heap", "embed", "encoding/base64", "encoding/binary", "encoding/json", "errors", "fmt", "hash/fnv",
 	"html", "html/template", "image", "image/color", "image/png", "io", "iter", "maps", "math", "math/bits", "math/cmplx", "math/rand/v2",
 	"path", "reflect",
-	"regexp", "slices", "sort", "strconv", "strings", "sync", "sync/atomic", "text/tabwriter", "text/template", "time", "unicode", "unicode/utf8",
+	"regexp", "slices", "sort", "strconv", "strings", "sync", "text/tabwriter", "text/template", "time", "unicode", "unicode/utf8",
 }
 
 var (
