@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/datawait/datawait/probe/recording"
@@ -75,7 +76,7 @@ func Relay(ctx context.Context, w io.Writer, conn net.Conn) error {
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case err == nil:
+	case err == nil, errors.Is(err, syscall.ECONNRESET): // it ended before it took the connection
 		return ErrLeft
 	}
 	return err

@@ -2,7 +2,7 @@
 //
 // The counters of a GPU have one owner: two watches disturb each other, and a training pod has neither an engine nor the right to
 // ask one. So whoever wants samples asks the agent that has them. What is sent is what a GPU child writes into its pipe: frames of a
-// recording. A client that does not read is dropped, not waited for, and nothing that a client writes is read.
+// recording. A client that does not read is dropped, not waited for, and so is one that writes.
 //
 // Read [Hub] and [Relay] first.
 package served
@@ -221,9 +221,19 @@ func (h *Hub) close() {
 	}
 }
 
+// watch lets a client go that has left, though there is nothing to tell it, or that talks.
+func (h *Hub) watch(c *client) {
+	var b [1]byte
+	_, _ = c.conn.Read(b[:]) // whatever comes of it
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(c)
+}
+
 // send writes what a client has to be told until it is dropped or gone.
 func (h *Hub) send(c *client) {
 	defer c.conn.Close()
+	go h.watch(c)
 	for frame := range c.frames {
 		_ = c.conn.SetWriteDeadline(time.Now().Add(slow))
 		if _, err := c.conn.Write(frame); err != nil {

@@ -222,17 +222,24 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
-// What a client writes is not read, and does not hold anything up.
-func TestWhatAClientWritesIsNotRead(t *testing.T) {
+// Whoever writes, or has left while there was nothing to tell, takes nobody's place.
+func TestAClientThatWritesOrLeavesIsDropped(t *testing.T) {
 	h := newHost(t)
-	l := h.listen()
-	_ = l.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	junk := make([]byte, 1<<20)
-	for range 4 {
-		_, _ = l.conn.Write(junk)
+	good := h.listen()
+	for _, l := range []*listener{h.listen(), h.listen()} {
+		_ = l.conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+		_, _ = l.conn.Write(make([]byte, 1<<20))
 	}
+	for range 2 * mostClients {
+		conn, err := Dial(h.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	h.until("only who listens is left", func() bool { return h.connected() == 1 })
 	h.Records(h.id, window(3))
-	l.take(2)
+	good.take(2)
 }
 
 func TestListen(t *testing.T) {
@@ -292,6 +299,7 @@ func TestRelay(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("told to stop: %v", err)
 	}
+	h.until("the first one is let go", func() bool { return h.connected() == 0 })
 	conn, err = Dial(h.path)
 	if err != nil {
 		t.Fatal(err)
