@@ -1,4 +1,4 @@
-"""A training job that is watched for long: its loader keeps up until the file SLOW appears, and does again when it is gone.
+"""A job that is watched for long: its loader keeps up until the file SLOW appears, and does again when it is gone.
 
     DATAWAIT_SPOOL=/run/datawait/spool DATAWAIT_JOB=alpha python3 train.py --seconds 60
 
@@ -11,9 +11,8 @@ import os
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset
-
 from datawait import emulated
+from torch.utils.data import DataLoader, Dataset
 
 STEP_SECONDS = 0.030
 
