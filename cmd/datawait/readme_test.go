@@ -156,7 +156,7 @@ func (r *reader) serve(line string) {
 
 // hooked runs a job with the hook that was unpacked for it.
 func (r *reader) hooked(code string) {
-	code = strings.NewReplacer("/opt/datawait/hook", r.served+"/hook", "/run/datawait/spool", r.served+"/spool").Replace(code)
+	code = strings.NewReplacer("/opt/datawait/hook", r.served+"/hook", "DATAWAIT_JOB=", "DATAWAIT_SPOOL="+r.served+"/spool DATAWAIT_JOB=").Replace(code)
 	r.run("a job with the hook", exec.Command("sh", "-ec", code))
 }
 

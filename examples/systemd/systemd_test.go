@@ -82,9 +82,9 @@ func TestTheUnitAllowsWhatServeNeedsAndNoMore(t *testing.T) {
 			t.Errorf("%s=%s, want %s", name, unit[name], want)
 		}
 	}
-	spool := regexp.MustCompile(`--spool (\S+)`).FindStringSubmatch(unit["ExecStart"])
+	spool := regexp.MustCompile(`DATAWAIT_SERVE_SPOOL=(\S+)`).FindStringSubmatch(read(t, service))
 	if spool == nil || unit["ReadWritePaths"] != spool[1] {
-		t.Fatalf("ExecStart=%s, and what may be written to is %s", unit["ExecStart"], unit["ReadWritePaths"])
+		t.Fatalf("the spool is %v, and what may be written to is %s", spool, unit["ReadWritePaths"])
 	}
 	if !strings.Contains(read(t, "datawait.conf"), "\nd "+spool[1]+" 1777 root root -\n") {
 		t.Errorf("systemd-tmpfiles does not make %s for all users", spool[1])

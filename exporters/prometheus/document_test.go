@@ -21,7 +21,9 @@ package ` + "`analysis/live`" + `; the accounts are explained in ` + "`analysis/
 - Every counter of a GPU, a rank or a job is 0 in its first scrape and for the scrape interval (` + "`--scrape-interval`" + `: give the longest of your servers), so that
   increase() sees all of it, of short jobs too. What a restarted agent read back from its state file goes on where it was.
 - A counter never goes back while its subject is there. A subject that has ended stays for the time of ` + "`--forget`" + `; then all its series are gone.
-- Labels that name a tenant are ` + "`training_job`, `training_namespace` and `training_pod`" + `, empty where not known. Names are at most 200 bytes of valid UTF-8; control characters
+- Labels that name a tenant are ` + "`training_job`, `training_namespace` and `training_pod`" + `, empty where not known. ` + "`training_job`" + ` is what the job calls itself (` + "`DATAWAIT_JOB`" + `, else
+  Slurm's name and number, else torchrun's run), else its script; of a GPU whose job has no hook, or has not begun to train, what the scheduler calls it: the pod, or
+  Slurm's number. A second job of one name on one machine is called ` + "`NAME (2)`" + `. Names are at most 200 bytes of valid UTF-8; control characters
   are shown as U+FFFD. Rows whose labels are the same (two jobs of one name) are one: counters are added, and it runs while one of them does.
 - No more than ` + "`--series-limit`" + ` series are shown. Room is given to whole subjects, in the order: the agent and the machine (always), GPUs and their holders, tenancies and ranks
   that run, jobs that run, what has ended. What is shown keeps its place while it is there.

@@ -43,9 +43,9 @@ type YardOptions struct {
 // Yard follows the spool folders of any number of jobs: those that lie in one folder, and one level below. It is for one goroutine.
 //
 //	/run/datawait/spool/                      1777
-//	    uid-1000/4711-88123.dwr               a process of that user, on a bare machine
-//	    42/4712-88200.dwr                     a Slurm job, whose prolog made the folder
-//	    1f0c9…-pod-uid/uid-1000/7-90001.dwr   a pod, whose mount is the folder
+//	    uid-1000/ring-4711-88123.dwr          a process of that user, on a bare machine
+//	    42/ring-4712-88200.dwr                a Slurm job, whose prolog made the folder
+//	    1f0c9…-pod-uid/uid-1000/ring-7-90001.dwr a pod, whose mount is the folder
 //
 // What lies there was put there by somebody else. Links are followed nowhere, a folder is held open while it is followed, so nobody can
 // put another in its place, and every user has a share of the places that there are.

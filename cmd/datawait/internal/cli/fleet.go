@@ -34,7 +34,7 @@ const fleetExample = `  datawait fleet --prometheus http://prometheus:9090
   datawait fleet --prometheus http://prometheus:9090 --since 4w --gpu-hour-cost 2.50 -o fleet      files as well: HTML, Markdown, JSON
   datawait fleet --prometheus https://mimir/prometheus --tenant ml --token-file /run/secrets/token
   datawait fleet --prometheus https://thanos --http-config http.yml                               basic auth, TLS, headers: as promtool takes them
-  datawait fleet --prometheus http://prometheus:9090 --format json | jq '.workloads[:3][] | {job, lost: .lost.gpu_hours}'
+  datawait fleet --prometheus http://prometheus:9090 --format json | jq '.workloads[:3][] | {job, lost: .use.lost.gpu_hours}'
   datawait fleet --prometheus http://prometheus:9090 --fail-on waiting=20%,idle=50%`
 
 // The environment that stands for flags.

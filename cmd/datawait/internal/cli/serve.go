@@ -19,7 +19,7 @@ const serveLong = `serve watches the GPUs of this machine and every training job
 GPU and job where its allocated time went, of every rank what it waited, of its workers what they cost. It changes nothing and runs no test.
 
 Jobs are seen where the hook runs in them: ` + "`datawait hook DIR`" + ` unpacks it, and DATAWAIT_SPOOL names the spool folder. GPUs of other jobs are
-counted too, without their waits. What it counted outlives its restarts. The last hour of every job is kept: datawait report --job NAME DIR.
+counted too, without their waits. What it counted outlives its restarts. Recordings of every job are kept, a quarter of an hour each: datawait report --job NAME DIR.
 
 Every flag may come from the environment (DATAWAIT_SERVE_LISTEN for --listen) or from one file (--config, YAML with the flags' names); a flag
 counts most, then the environment.`
@@ -66,7 +66,7 @@ func newServe(s Streams) *cobra.Command {
 	f.StringVar(&o.Listen, "listen", serve.DefaultListen, "`address` on which metrics are shown")
 	f.StringVar(&o.WebConfig, "web-config", "", "`file` with TLS and passwords, as Prometheus' exporter-toolkit has it")
 	f.StringVar(&o.Spool, "spool", spool, "`folder` of the jobs' rings")
-	f.StringVar(&o.State, "state", state, "`folder` of what outlives a restart: counters, and recordings of the last hour")
+	f.StringVar(&o.State, "state", state, "`folder` of what outlives a restart: counters, and recordings of jobs")
 	f.StringVar(&o.Socket, "socket", socket, "`path` of a socket at which other datawaits of this machine get GPU samples; - for none")
 	f.StringVar(&gpu, "gpu", gpusource.Auto, "GPU `source`: "+gpusource.Help)
 	f.DurationVar(&o.Interval, "interval", serve.DefaultInterval, "length of a counter window")

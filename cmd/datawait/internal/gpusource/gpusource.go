@@ -4,7 +4,6 @@
 package gpusource
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -90,9 +89,17 @@ type Options struct {
 	Own      bool          // no other datawait is asked: this one has the counters
 }
 
-// Socket is where a datawait that is left running offers its GPU samples: as it is told, else where systemd's unit has it.
-func Socket(getenv func(string) string) string {
-	return cmp.Or(getenv("DATAWAIT_GPU_SOCKET"), "/run/datawait/gpu.sock")
+// Sockets are where a datawait that is left running may offer its GPU samples: where one is told, else where root's agent has it, the one
+// of examples/systemd, and the user's own.
+func Sockets(getenv func(string) string) []string {
+	if told := getenv("DATAWAIT_GPU_SOCKET"); told != "" {
+		return []string{told}
+	}
+	all := []string{"/run/datawait/gpu.sock", "/run/datawait-agent/gpu.sock"}
+	if own := getenv("XDG_RUNTIME_DIR"); own != "" {
+		all = append(all, filepath.Join(own, "datawait", "gpu.sock"))
+	}
+	return all
 }
 
 // Served returns a connection to the datawait that has the counters of this machine, nil where there is none or the choice is another:
@@ -101,11 +108,12 @@ func (c Choice) Served(o Options) net.Conn {
 	if o.Own || c.Kind != Auto || c.Made(o.Dir) {
 		return nil
 	}
-	conn, err := served.Dial(Socket(os.Getenv))
-	if err != nil {
-		return nil
+	for _, socket := range Sockets(os.Getenv) {
+		if conn, err := served.Dial(socket); err == nil {
+			return conn
+		}
 	}
-	return conn
+	return nil
 }
 
 // Due reports whether there is something to sample: whatever was asked for by name, else an emulated device or signs of NVIDIA's driver. For
@@ -128,8 +136,10 @@ func (c Choice) Made(dir string) bool {
 
 // offered reports whether some datawait offers samples: a training pod sees its socket, and no driver.
 func offered() bool {
-	info, err := os.Stat(Socket(os.Getenv))
-	return err == nil && info.Mode()&os.ModeSocket != 0
+	return slices.ContainsFunc(Sockets(os.Getenv), func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode()&os.ModeSocket != 0
+	})
 }
 
 // signs are files that NVIDIA's driver brings; one is enough.
