@@ -16,9 +16,14 @@ import (
 type Book struct {
 	begin, idleAfter int64
 	impatience       int64 // ns; 0 = none
+	bound            int   // spans of one process that are not settled; 0 = none
 	streams          []*stream
 	pages            []*account
 }
+
+// Bounded says how much one process may tell ahead of what can be settled: what does not fit is dropped, and counted as late. Of a process
+// that lies about time nothing is ever settled.
+func (b *Book) Bounded(spans int) { b.bound = spans }
 
 // Impatient bounds in time, in ns, how long a wait is held back for a device's clock of which nothing has been seen. Where steps take minutes
 // a running job would show nothing for an hour; what a clock then tells of its first waits comes too late.
@@ -85,6 +90,7 @@ func (b *Book) open(note recording.GPUNote) *account {
 		}
 	}
 	a := &account{note: note, page: NewPage(b.begin, b.idleAfter)}
+	a.page.bound = b.bound
 	b.pages = append(b.pages, a)
 	return a
 }

@@ -16,6 +16,7 @@ type Page struct {
 	lanes     []*lane
 	windows   []Window // pending
 	sorted    bool
+	bound     int // spans of a lane that are not settled; 0 = none
 	time      allocation
 	totals    Totals
 	view      *allocation // some of the time, for a balance of its own
@@ -49,7 +50,11 @@ func (p *Page) Add(lane int, s Span) {
 		}
 		s.Begin = p.at
 	}
-	p.lanes[lane].add(s)
+	if l := p.lanes[lane]; p.bound == 0 || len(l.spans)-l.next < p.bound {
+		l.add(s)
+		return
+	}
+	p.totals.Late++
 }
 
 // Hold says that the story of a process is certain only up to t, whatever CloseUpTo is told; math.MaxInt64 lifts it.

@@ -51,7 +51,7 @@ func (s *stream) take(r *recording.Record) {
 	case recording.KindExposed:
 		s.exposed(r.Exposed())
 	case recording.KindIterator:
-		if v := r.Iterator(); v.Begin <= v.End && v.End < never {
+		if v := r.Iterator(); v.Begin <= v.End && v.End < never && (s.book.bound == 0 || len(s.iterators) < patience) {
 			s.iterators = append(s.iterators, held{Span: Span{int64(v.Begin), int64(v.End), EpochOpens}, loader: v.Ref, epoch: v.Epoch})
 		}
 	case recording.KindMark:
@@ -65,7 +65,9 @@ func (s *stream) take(r *recording.Record) {
 
 func (s *stream) add(x Span) {
 	if s.account == nil {
-		s.early = append(s.early, x)
+		if s.book.bound == 0 || len(s.early) < s.book.bound {
+			s.early = append(s.early, x)
+		}
 		return
 	}
 	s.account.page.Add(s.lane, x)

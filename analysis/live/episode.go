@@ -43,6 +43,9 @@ type episode struct {
 // impatience is for how long, in ns, a wait is held back for a device's clock that has never been seen.
 const impatience = 60e9
 
+// mostPending is how many spans of a process wait for being settled: half a minute of two thousand steps a second. 3 MiB.
+const mostPending = 1 << 17
+
 // assign begins and ends episodes as GPUs change hands.
 func (n *Node) assign() {
 	n.locate()
@@ -67,8 +70,8 @@ func (n *Node) assign() {
 		}
 		begin := d.begins(next)
 		if current != nil {
-			begin = max(min(d.changed(), n.now), current.begin)
-			current.over(begin)
+			current.over(max(min(d.changed(), n.now), current.begin))
+			begin = current.end // never before what is booked
 		}
 		d.turned = false
 		d.begin(next, begin)
@@ -89,7 +92,7 @@ func (d *device) current() *episode {
 // changed is when a GPU was left by the process that ended last, or found to be in other hands.
 func (d *device) changed() uint64 {
 	if d.turned && d.left != 0 {
-		return d.left
+		return min(d.left, d.node.now)
 	}
 	return d.node.now
 }
@@ -122,9 +125,15 @@ func (d *device) begin(t Tenant, at uint64) {
 	}
 	e := &episode{of: of, gpu: d, begin: at, book: ledger.NewBook(int64(at), d.node.options.IdleAfter), streams: map[*stream]recording.StreamID{}}
 	e.book.Impatient(impatience)
+	e.book.Bounded(mostPending)
 	e.agent, _ = e.book.Declare(recording.Declaration{Producer: recording.ProducerAgent}) // a Book refuses nothing
 	e.device(d.note)
 	d.episodes = append(d.episodes, e)
+	for _, s := range d.node.streams { // a process in a long step says nothing for a while, and is there all the same
+		if s.main() && s.gpu == d.id && s.trainedBefore(at) {
+			e.records(s, nil)
+		}
+	}
 }
 
 func (n *Node) tenancy(d *device, t Tenant) *tenancy {

@@ -53,7 +53,7 @@ func (d *device) trainers() (tenants []Tenant) {
 // unnamed returns the tenant that a holder is, unless it is one of those that train.
 func (d *device) unnamed(h recording.Holder, trained []Tenant, alone bool) (t Tenant, ok bool) {
 	for _, s := range d.node.streams {
-		if s.main() && s.gpu == d.id && runsIn(h, s.declaration) {
+		if s.main() && s.gpu == d.id && d.node.runsIn(h, s.declaration) {
 			d.node.remember(h, s.group.tenant)
 			return t, false
 		}
@@ -94,13 +94,14 @@ func (n *Node) remember(h recording.Holder, t Tenant) {
 }
 
 // runsIn reports whether a process is one of those of a holder.
-func runsIn(h recording.Holder, d recording.Declaration) bool {
+func (n *Node) runsIn(h recording.Holder, d recording.Declaration) bool {
 	for _, p := range h.Inside {
 		if p.PID == d.PID && p.Namespace == d.Namespace {
 			return true
 		}
 	}
-	return len(h.Inside) == 0 && slices.Contains(h.PIDs, d.PID)
+	ours := d.Namespace == 0 || n.options.Namespace == 0 || d.Namespace == n.options.Namespace // else its pid is another's here
+	return ours && len(h.Inside) == 0 && slices.Contains(h.PIDs, d.PID)
 }
 
 // locate finds the GPU of training processes that do not say which it is: the driver lists them on one, or there is only one.
@@ -111,14 +112,32 @@ func (n *Node) locate() {
 		}
 		for _, d := range n.devices {
 			a := d.told[recording.AllocatedByProcesses]
-			if slices.ContainsFunc(a.Holders, func(h recording.Holder) bool { return runsIn(h, s.declaration) }) {
+			if slices.ContainsFunc(a.Holders, func(h recording.Holder) bool { return n.runsIn(h, s.declaration) }) {
 				s.gpu = d.id
 			}
 		}
-		if s.gpu == "" && len(n.devices) == 1 && len(s.early) > 0 {
-			for _, d := range n.devices {
-				s.gpu = d.id
-			}
+		if d := n.only(); s.gpu == "" && d != nil && len(s.early) > 0 {
+			s.gpu, s.guessed = d.id, true
 		}
 	}
+}
+
+// only is the GPU of a machine that has one, nil where a source listed several or none, or where the driver says that nobody is on it. What
+// another process says of its GPU is no list.
+func (n *Node) only() (only *device) {
+	for _, d := range n.devices {
+		if d.note.UUID == "" {
+			continue
+		}
+		if only != nil {
+			return nil
+		}
+		only = d
+	}
+	if only != nil {
+		if a, ok := only.told[recording.AllocatedByProcesses]; ok && a.Holders != nil && len(a.Holders) == 0 {
+			return nil
+		}
+	}
+	return only
 }

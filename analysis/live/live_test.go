@@ -361,6 +361,107 @@ func TestPodWithoutProcessesIsIdle(t *testing.T) {
 	}
 }
 
+// A drain tells of an end after the last Tick. The time until then is the process's.
+func TestAnEndIsWhenItWasTold(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.train(7, "train.py", "GPU-a", 1)
+	m.Tick(at(2))
+	p.steps(2, 5, 0.1, 0.9, 0) // to 7; then it saves
+	m.Tick(at(10))
+	p.end(12)
+	m.Tick(at(13))
+	m.Tick(at(30))
+	near(t, "allocated", uint64(m.tenancyOf("GPU-a", "train.py").Books.Allocated), 11)
+	m.Tick(at(110))
+	m.rankOf("train.py") // 98 s after its end, which is less than it stays
+}
+
+// Whoever is silent for long under a scheduler is booked on; at its end no time is booked again.
+func TestNoTimeIsBookedTwiceWhenASilentProcessEnds(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	m.ok(m.agent.Note(recording.AllocationNote{T: at(1), UUID: "GPU-a", By: recording.AllocatedBySlurm, Holders: []recording.Holder{{Job: "4711"}}}))
+	p := m.train(7, "train.py", "GPU-a", 1)
+	m.Tick(at(2))
+	p.steps(2, 5, 0.1, 0.9, 0) // to 7
+	for now := 8.0; now <= 300; now++ {
+		m.Tick(at(now))
+	}
+	m.streams[p.id].ended = 0 // an end that nobody told
+	p.sink.(recording.Ender).End(p.id)
+	for now := 301.0; now <= 320; now++ {
+		m.Tick(at(now))
+	}
+	near(t, "allocated", uint64(m.tenancyOf("GPU-a", "train.py").Books.Allocated), 317) // from 1 to 318
+}
+
+// The only GPU that a source lists is a guess: the process's own word counts more.
+func TestAGuessedGPUGivesWayToTheProcessesWord(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.process(Identity{Folder: "f"}, recording.Declaration{Producer: recording.ProducerMain, PID: 7, StartTicks: 7, Opened: at(1), Argv: []string{"train.py"}})
+	p.steps(1, 3, 0.1, 0.9, 0)
+	m.Tick(at(4))
+	if r := m.rankOf("train.py"); r.GPU != "GPU-a" {
+		t.Errorf("it trains on %q", r.GPU)
+	}
+	m.ok(p.sink.Note(p.id, json.RawMessage(`{"note":"device","gpu_uuid":"GPU-b"}`)))
+	m.Tick(at(5))
+	if x := m.tenancyOf("GPU-b", "train.py"); !x.Running || m.tenancyOf("GPU-a", "train.py").Running {
+		t.Errorf("%+v", m.Snapshot().Tenancies)
+	}
+}
+
+// A GPU that only another process named is not the only one there is.
+func TestAnotherProcessesGPUIsNoGuess(t *testing.T) {
+	m := newMachine(t, 0)
+	m.train(7, "a.py", "GPU-a", 1)
+	p := m.process(Identity{Folder: "f"}, recording.Declaration{Producer: recording.ProducerMain, PID: 8, StartTicks: 8, Opened: at(1), Argv: []string{"b.py"}})
+	p.steps(1, 3, 0.1, 0.9, 0)
+	m.Tick(at(4))
+	if r := m.rankOf("b.py"); r.GPU != "" {
+		t.Errorf("it is said to train on %q", r.GPU)
+	}
+}
+
+// A ring that was read to its end and still lies there is not counted again by the next agent.
+func TestAnEndedRingIsNotCountedAgain(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.train(7, "train.py", "GPU-a", 1)
+	p.steps(2, 20, 0.1, 0.9, 0)
+	m.Tick(at(22))
+	p.end(22)
+	m.Tick(at(23))
+	n := newMachine(t, 24)
+	m.ok(n.Restore(m.State("boot"), "boot"))
+	q := n.train(7, "train.py", "GPU-a", 1)
+	q.steps(2, 20, 0.1, 0.9, 0)
+	q.end(24.5)
+	n.Tick(at(25))
+	if r := n.rankOf("train.py"); r.Steps != 20 {
+		t.Errorf("%d steps", r.Steps)
+	}
+}
+
+// A process that lies about time costs no more than its bound.
+func TestSpansOfTheFutureAreBounded(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.train(7, "train.py", "GPU-a", 1)
+	m.Tick(at(2))
+	p.steps(2, 1, 0.1, 0.1, 0)
+	m.Tick(at(3))
+	step := recording.Step{Begin: recording.Unknown64, End: at(1e6), Step: 1}.Encode()
+	for range 2 * mostPending {
+		m.ok(p.out.Append(step))
+	}
+	if late := m.devices["GPU-a"].episodes[0].totals().Late; late < mostPending-10 {
+		t.Errorf("%d of %d were refused", late, 2*mostPending)
+	}
+}
+
 // A scheduler calls a job by its number, and its processes by its name as well: one row.
 func TestSchedulersJobIsWhatItsProcessesCallIt(t *testing.T) {
 	m := newMachine(t, 0)

@@ -17,6 +17,7 @@ type Options struct {
 	Lag       uint64 // ns by which the slowest source tells late: nothing younger is settled; 0 = 15 s
 	Forget    uint64 // ns for which a row stays after its end; 0 = 10 min
 	IdleAfter int64  // ns, as in ledger.NewPage
+	Namespace uint64 // of the agent's pids, by its inode: those of a driver's list are meant in it; 0 = not known
 }
 
 // Node is the live book of one machine. It is for one goroutine; what [Node.Snapshot] returns is for any.
@@ -32,6 +33,7 @@ type Node struct {
 	jobs      map[Tenant]*job
 	called    map[holderName]Tenant // what the processes of a holder called their job
 	machine   Machine
+	over      map[processKey]gone    // processes that have ended
 	carried   map[processKey]carried // streams that an earlier agent counted in part
 	living    map[Tenant]int         // groups that run, by name
 	free      map[Tenant]int         // the lowest number that may be free for one more of a name; absent = 1
@@ -44,7 +46,7 @@ func New(o Options) *Node {
 	o.Forget = cmp.Or(o.Forget, 600e9)
 	return &Node{options: o, now: o.Begin, streams: map[recording.StreamID]*stream{}, devices: map[string]*device{}, ranks: map[rankKey]*rank{},
 		groups: map[groupKey]*group{}, tenancies: map[tenancyKey]*tenancy{}, jobs: map[Tenant]*job{}, called: map[holderName]Tenant{},
-		carried: map[processKey]carried{}, living: map[Tenant]int{}, free: map[Tenant]int{}}
+		over: map[processKey]gone{}, carried: map[processKey]carried{}, living: map[Tenant]int{}, free: map[Tenant]int{}}
 }
 
 // Identity is what is known of whoever writes into a spool folder before a ring is read.
@@ -91,13 +93,26 @@ func (n *Node) Note(id recording.StreamID, raw json.RawMessage) error {
 	return nil
 }
 
-// End forgets a stream: its process has ended and all of it was told.
+// End forgets a stream: its process has ended and all of it was told. How far it was counted is kept for a while: its ring may still lie
+// there when another agent begins.
 func (n *Node) End(id recording.StreamID) {
 	if s := n.streams[id]; s != nil {
+		if s.rank != nil && len(n.over) < mostOver {
+			n.over[s.key()] = gone{s.carry(), n.now}
+		}
 		s.end()
 		delete(n.streams, id)
 	}
 }
+
+// gone is a process that has ended, and when that was known.
+type gone struct {
+	carried
+	at uint64 // ns
+}
+
+// mostOver bounds how many are kept.
+const mostOver = 1 << 13
 
 // See takes what the header of a ring says of its hook, which no record tells.
 func (n *Node) See(id recording.StreamID, h recording.RingHeader) {
@@ -169,6 +184,7 @@ func (n *Node) forget() {
 	maps.DeleteFunc(n.devices, func(_ string, d *device) bool {
 		return len(d.episodes) == 0 && over(false, max(d.seen, d.since)) && !n.trainedOn(d)
 	})
+	maps.DeleteFunc(n.over, func(_ processKey, o gone) bool { return n.now-min(o.at, n.now) > n.options.Forget })
 	maps.DeleteFunc(n.carried, func(processKey, carried) bool { return n.now-n.options.Begin > resumeWithin })
 }
 

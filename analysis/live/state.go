@@ -61,6 +61,11 @@ type processKey struct {
 	Opened     uint64 `json:"opened"`
 }
 
+// carry is how far a process has been counted.
+func (s *stream) carry() carried {
+	return carried{s.key(), s.rank.Tenant, s.counted, s.header.OwnTime, s.header.OwnLooks, s.header.HookErrors}
+}
+
 func (s *stream) key() processKey {
 	d := s.declaration
 	return processKey{s.identity.Folder, d.PID, d.StartTicks, d.Namespace, d.Opened}
@@ -89,7 +94,10 @@ func (n *Node) State(bootID string) *State {
 		if o.rank == nil {
 			continue
 		}
-		s.Processes = append(s.Processes, carried{o.key(), o.rank.Tenant, o.counted, o.header.OwnTime, o.header.OwnLooks, o.header.HookErrors})
+		s.Processes = append(s.Processes, o.carry())
+	}
+	for _, o := range n.over {
+		s.Processes = append(s.Processes, o.carried)
 	}
 	slices.SortFunc(s.Processes, func(a, b carried) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Opened, b.Opened)) })
 	return s

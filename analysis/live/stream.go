@@ -18,6 +18,7 @@ type stream struct {
 	training    *training
 	builds      builds
 	gpu         string               // UUID of the device it trains on, "" if not known
+	guessed     bool                 // that is only because there is no other
 	gpus        map[uint16]*device   // of an agent
 	early       []recording.Record   // told before the GPU was known
 	counted     uint32               // Seq of the last record that was, by this agent or an earlier one
@@ -172,8 +173,8 @@ func (s *stream) note(raw json.RawMessage) {
 	}
 	if s.main() {
 		for _, d := range told.Devices {
-			if uuid, ok := d.GPUUUID.Get(); ok && uuid != "" && s.gpu == "" {
-				s.gpu = s.node.device(uuid).uuid()
+			if uuid, ok := d.GPUUUID.Get(); ok && uuid != "" && (s.gpu == "" || s.guessed) {
+				s.moveTo(s.node.device(uuid))
 			}
 		}
 		return
@@ -191,16 +192,23 @@ func (s *stream) note(raw json.RawMessage) {
 	}
 }
 
+// moveTo is told by the process itself on which GPU it trains.
+func (s *stream) moveTo(d *device) {
+	if old := s.node.devices[s.gpu]; old != nil && old != d {
+		old.left, old.turned = s.node.now, true
+	}
+	s.gpu, s.guessed = d.uuid(), false
+}
+
 // end takes leave of a process.
 func (s *stream) end() {
 	switch {
 	case s.main():
 		s.handOff(math.MaxUint64)
-		at := s.ended
-		if at == 0 || at > s.node.now {
-			at = max(s.seen, s.node.options.Begin)
+		at := s.ended // which a drain tells after the last Tick: it may be later than that
+		if at == 0 || at > s.node.now+ahead {
+			at = min(max(s.seen, s.node.options.Begin), s.node.now)
 		}
-		at = min(at, s.node.now)
 		s.node.left(s.group)
 		s.rank.processes--
 		s.group.ended, s.rank.ended = max(s.group.ended, at), max(s.rank.ended, at)

@@ -8,12 +8,13 @@ run=${DATAWAIT_RUN:-/run/datawait}
 
 number() { case $1 in '' | *[!0-9]*) return 1 ;; esac; }
 
-# The agent removes rings of ended processes within a second or two. Where none runs, nobody will: three seconds are enough.
+# The agent notices within four seconds that a process has ended, and removes its ring with the next look at its counters, five seconds
+# later at most. Where none runs nobody will: then, or after ten seconds, the folder goes as it is.
 remove_folder() {
   local folder=$run/spool/$SLURM_JOB_ID
   [ -d "$folder" ] && [ ! -L "$folder" ] || return
-  for _ in {1..30}; do
-    compgen -G "$folder/ring-*" >/dev/null || break
+  for _ in {1..100}; do
+    compgen -G "$folder/ring-*" >/dev/null || compgen -G "$folder/uid-*/ring-*" >/dev/null || break
     sleep 0.1
   done
   rm -rf --one-file-system -- "$folder" # follows no link

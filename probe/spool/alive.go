@@ -46,8 +46,8 @@ func (d *Drainer) foreign(r *ring) bool {
 	return of != 0 && d.options.Namespace != 0 && of != d.options.Namespace
 }
 
-// ownNamespace returns the inode of this process's pid namespace (pid_namespaces(7)), 0 where it cannot be read.
-func ownNamespace() uint64 {
+// Namespace returns the inode of this process's pid namespace (pid_namespaces(7)), 0 where it cannot be read.
+func Namespace() uint64 {
 	info, err := os.Stat("/proc/self/ns/pid")
 	if err != nil {
 		return 0

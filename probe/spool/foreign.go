@@ -9,7 +9,7 @@ import (
 )
 
 // silentFor is how long a ring of a Yard may stand still whose process is not seen: a validation or a checkpoint takes minutes.
-const silentFor = 3600e9
+const silentFor = 6 * 3600e9
 
 // foreignEnded reports whether a process of another pid namespace has ended, whose pid means another process here. Where it was seen
 // in /proc once it has ended when it is there no more; else its ring is followed until it is closed, or has stood still for long.
@@ -27,7 +27,8 @@ func (d *Drainer) foreignEnded(r *ring, now uint64) bool {
 			return true
 		}
 	}
-	return r.outside == 0 && now-r.movedAt > d.options.Silent
+	r.silent = r.outside == 0 && now-r.movedAt > d.options.Silent
+	return r.silent
 }
 
 // foreignEvery is how often, in ns, a process of another namespace is looked for.
@@ -54,7 +55,11 @@ func (c *census) find(now uint64, known int, r *ring) int {
 	}
 	namespace := r.reader.Declaration().Namespace
 	for _, pid := range c.began[r.ticks] {
-		if processLives(pid, r.ticks) && namespaceOf(pid) == namespace && insideIs(pid, r.pid) {
+		if !processLives(pid, r.ticks) {
+			continue
+		}
+		// Whose namespace it is may be hidden (ptrace(2)); what it is called there, and when it began, is not.
+		if of := namespaceOf(pid); (of == namespace || of == 0) && insideIs(pid, r.pid) {
 			return pid
 		}
 	}
@@ -89,7 +94,7 @@ func namespaceOf(pid int) uint64 {
 	return 0
 }
 
-// insideIs reports whether a process is called that in its own namespace: the last number of NSpid (proc_pid_status(5)).
+// insideIs reports whether a process has a namespace of its own, and is called that in it: the last number of NSpid (proc_pid_status(5)).
 func insideIs(pid, inside int) bool {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -98,5 +103,5 @@ func insideIs(pid, inside int) bool {
 	_, rest, ok := bytes.Cut(status, []byte("\nNSpid:"))
 	line, _, _ := strings.Cut(string(rest), "\n")
 	fields := strings.Fields(line)
-	return ok && len(fields) > 0 && fields[len(fields)-1] == strconv.Itoa(inside)
+	return ok && len(fields) > 1 && fields[len(fields)-1] == strconv.Itoa(inside)
 }

@@ -27,6 +27,7 @@ type ring struct {
 	outside  int    // what its process is called here, if it lives in another pid namespace and was found; 0 = it was not
 	moved    uint64 // head when the ring last moved, and when that was; of such a process
 	movedAt  uint64 // ns
+	silent   bool   // it counts as ended for that alone: its process may be there
 	failures int    // polls in a row in which it could not be read
 	paired   uint64 // monotonic time of the newest clock note in the sink
 	told     recording.LostNote
@@ -234,8 +235,5 @@ func (d *Drainer) end(r *ring, now uint64, totals [recording.RingTotalSlots]reco
 	}
 	if r.header.Monotonic > r.paired {
 		d.note(r, recording.EncodeNote(recording.ClockNote{Monotonic: r.header.Monotonic, Realtime: r.header.Realtime}))
-	}
-	if sink, ok := d.sink.(recording.Ender); ok && d.sinkErr == nil {
-		sink.End(r.id)
 	}
 }

@@ -94,7 +94,7 @@ func Watch(dir string, sink recording.Sink, o Options) *Drainer {
 	if o.Alive == nil {
 		o.Alive = processLives
 	}
-	o.Namespace = cmp.Or(o.Namespace, ownNamespace())
+	o.Namespace = cmp.Or(o.Namespace, Namespace())
 	o.AliveEvery = cmp.Or(o.AliveEvery, 1e9)
 	return &Drainer{dir: dir, sink: sink, options: o, rings: map[string]*ring{}, done: map[string]bool{}, census: &census{}}
 }
@@ -270,8 +270,11 @@ func (d *Drainer) drop(name string, r *ring, whole bool) {
 	if r.reader != nil {
 		r.reader.Close()
 	}
-	if whole && d.options.Remove && d.sinkErr == nil {
+	if whole && !r.silent && d.options.Remove && d.sinkErr == nil {
 		d.ended = append(d.ended, r.path)
+	}
+	if sink, ok := d.sink.(recording.Ender); ok && r.id != 0 && d.sinkErr == nil { // whether or not it could be read to its end
+		sink.End(r.id)
 	}
 	d.done[name] = true
 	delete(d.rings, name)

@@ -67,7 +67,7 @@ func newAgent(o Options) (*agent, error) {
 	if err := makeSpool(o.Spool); err != nil {
 		return nil, errors.Join(err, a.store.close())
 	}
-	a.node = live.New(live.Options{Begin: clock.Mono(), Lag: uint64(o.pace.lag), Forget: uint64(o.Forget)})
+	a.node = live.New(live.Options{Begin: clock.Mono(), Namespace: spool.Namespace(), Lag: uint64(o.pace.lag), Forget: uint64(o.Forget)})
 	a.goOn()
 	a.shelf = shelf.New(shelf.Options{Dir: a.store.path(shelf.Recordings), Slice: o.pace.slice, Keep: o.Keep, Host: a.host, BootID: a.boot, Version: o.Version}, a.node)
 	a.hub = served.NewHub()
@@ -138,6 +138,9 @@ func (a *agent) drain(_ context.Context, now uint64) error {
 		a.node.See(p.Stream, p.RingHeader)
 	}
 	counts := a.yard.Counts()
+	if counts.Bad > 0 && counts.Refused == 0 && counts.Why != nil {
+		a.trouble("rings", "some are not read: "+counts.Why.Error())
+	}
 	switch {
 	case counts.Refused == 0 && a.troubles["spool folders"] != "":
 		a.trouble("spool folders", "")
@@ -174,16 +177,22 @@ func (a *agent) publish(_ context.Context, now uint64) error {
 	a.node.Tick(now)
 	a.followCrews()
 	err := a.keep()
+	a.removeEnded(err)
 	a.snapshot.Store(a.node.Snapshot())
 	a.health.Store(a.newHealth(now))
 	a.tellTroubles()
 	came := time.Now() // with its monotonic reading: a clock that is set does not make the loop look dead
 	a.came.Store(&came)
 	tellSystemd("WATCHDOG=1")
-	if err == nil {
+	return err
+}
+
+// removeEnded removes the rings that were read to their end, once that is in the state; or where no state is left that it could be missing
+// from: on a full disk rings must not fill the memory they lie in.
+func (a *agent) removeEnded(kept error) {
+	if kept == nil || !a.store.there() {
 		a.yard.RemoveEnded()
 	}
-	return err
 }
 
 func (a *agent) ticked() time.Time {

@@ -56,9 +56,11 @@ func Run(ctx context.Context, o Options) error {
 	tellSystemd("STOPPING=1")
 	o.Log.Info("stopping")
 	parts.Wait()
-	if err := a.keep(); err != nil {
+	err = a.keep()
+	if err != nil {
 		o.Log.Error("the counters could not be kept; they begin anew", "reason", err)
 	}
+	a.removeEnded(err)
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -95,4 +95,10 @@ func (s *store) replace(state *live.State) error {
 	return os.Rename(fresh, s.path(stateName))
 }
 
+// there reports whether a state lies in the folder.
+func (s *store) there() bool {
+	_, err := os.Lstat(s.path(stateName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func (s *store) close() error { return s.lock.Close() }

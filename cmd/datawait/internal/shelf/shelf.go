@@ -140,7 +140,7 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	}
 	if st.agent() {
 		for t, v := range s.volumes {
-			if st.only == nil || *st.only == t {
+			if v.writer != nil && (st.only == nil || *st.only == t) {
 				s.keep(v.records(id, st, s.ofJob(st, v, records)))
 			}
 		}
@@ -157,6 +157,9 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	}
 	v := s.volumes[t]
 	if v == nil {
+		if len(s.volumes) >= 2*mostVolumes {
+			return // of the next Tick's, perhaps
+		}
 		v = &volume{tenant: t, ids: map[recording.StreamID]recording.StreamID{}, told: map[gpuKey]bool{}}
 		s.volumes[t] = v
 	}
@@ -267,8 +270,14 @@ func (s *Shelf) keep(err error) {
 // what is too old or too much. The error says why some recording is not written.
 func (s *Shelf) Tick(now time.Time) error {
 	var failed []error
+	run := map[live.Tenant]bool{}
+	for id, st := range s.streams {
+		if t, ok := s.books.TenantOf(id); ok && st.declaration.Producer == recording.ProducerMain {
+			run[t] = true
+		}
+	}
 	for t, v := range s.volumes {
-		running := s.running(t)
+		running := run[t]
 		if running {
 			v.last = now
 		}
