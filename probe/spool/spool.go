@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/datawait/datawait/probe/recording"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	MaxRings int
 	// MaxOpen bounds the files kept open between two polls. 0 = 256.
 	MaxOpen int
+	// Below lets rings be followed, too, that lie in this user's own folder in the spool.
+	Below bool
 	// Remove lets [Drainer.RemoveEnded] delete the rings that were read to their end. A job that starts workers every epoch
 	// would otherwise fill the memory its spool lies in. Only the agent that made the spool may ask for it.
 	Remove bool
@@ -167,9 +170,33 @@ func (d *Drainer) discover(now uint64, last bool) error {
 	if err != nil {
 		return fmt.Errorf("watching spool: %w", err)
 	}
-	d.adopt(entries)
+	d.adopt(append(namesOf(entries), d.below(entries)...))
 	d.adoptHeld(entries)
 	return nil
+}
+
+func namesOf(entries []fs.DirEntry) (names []string) {
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// below lists the rings in the folder that processes of this user make for themselves in a spool that is open to all, as a script may
+// have made it (SPEC §4).
+func (d *Drainer) below(entries []fs.DirEntry) (names []string) {
+	own := ownPrefix + strconv.Itoa(os.Geteuid())
+	if !d.options.Below || !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == own && e.IsDir() }) {
+		return nil
+	}
+	inside, err := readDir(filepath.Join(d.dir, own))
+	if err != nil {
+		return nil
+	}
+	for _, e := range inside {
+		names = append(names, filepath.Join(own, e.Name()))
+	}
+	return names
 }
 
 // readDir lists a folder as far as [mostEntries] go: whoever owns it may fill it with millions.
@@ -183,16 +210,15 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 }
 
 // adopt follows the rings among the entries that are neither followed nor done, and forgets those that were removed.
-func (d *Drainer) adopt(entries []os.DirEntry) {
-	there := make(map[string]bool, len(entries))
+func (d *Drainer) adopt(names []string) {
+	there := make(map[string]bool, len(names))
 	d.waiting = 0
 	var seen []int
-	for _, e := range entries {
-		name := e.Name()
+	for _, name := range names {
 		if pid, ok := seenPID(name); ok {
 			seen = append(seen, pid)
 		}
-		pid, ticks, ok := recording.ParseRingName(name)
+		pid, ticks, ok := recording.ParseRingName(filepath.Base(name))
 		if !ok {
 			continue
 		}

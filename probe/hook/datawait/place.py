@@ -74,7 +74,7 @@ def own_in(folder: str) -> Optional[str]:
 def for_rings(folder: str) -> str:
     """Where this process's rings go, checked: the spool, or this user's folder in a shared one, made if need be."""
     private = own_in(folder)
-    if private is None or _of_a_run(folder):
+    if private is None:
         check(folder)
         return folder
     try:
@@ -83,17 +83,6 @@ def for_rings(folder: str) -> str:
         own(error)
     check(private)
     return private
-
-
-def _of_a_run(folder: str) -> bool:
-    """One that an agent made for one run, with its control page in it, is nobody else's: the script opened it to others. In a shared
-    one, a page that lies there is some neighbour's."""
-    try:
-        page = os.lstat(os.path.join(folder, "control"))
-    except OSError as error:
-        own(error)
-        return False
-    return page.st_uid == os.lstat(folder).st_uid
 
 
 def if_made(folder: str) -> Optional[str]:

@@ -16,7 +16,7 @@ import (
 //
 // A run that fails names its seed; SOAK_RUNS=1 SOAK_SEED=<that> makes the same choices again.
 const (
-	fewRuns  = 12 // without SOAK_RUNS
+	fewRuns  = 6 // without SOAK_RUNS
 	parallel = 2
 )
 

@@ -79,7 +79,7 @@ func startAgent(s *session, out string) (*agent, error) {
 		return nil, errors.Join(err, a.abandon())
 	}
 	a.gpu = gpuwatch.New(gpuwatch.Options{GPU: s.options.GPU, Interval: s.options.Interval, Dir: s.folder.Dir, Declaration: a.declaration(), Since: clock.Mono()})
-	a.drainer = spool.Watch(s.folder.Dir, a.tap, spool.Options{Remove: true})
+	a.drainer = spool.Watch(s.folder.Dir, a.tap, spool.Options{Remove: true, Below: true})
 	if s.options.Test {
 		a.test = newConductor(s.planOptions(), a.page, a.tap)
 	}
