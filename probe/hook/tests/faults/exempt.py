@@ -72,8 +72,6 @@ UNTOLD: Dict[str, Set[str]] = {
     )},
     "stream.testable": NOTHING, "stream.for_me_alone": NOTHING,  # a permission that cannot be judged is none
     "reads.Reads.opened": NOTHING,  # told when the next batch begins, if one does
-    # In a thread that the end of the process may overtake.
-    "stacks.Sampler.write_when_due": NOTHING, "stacks.Sampler.write": NOTHING, "stacks.Sampler.pace": NOTHING,
     # Whether a thread ran or waited; and what a fork does that has no ring.
     "stacks.State.__init__": UNKNOWN, "stacks.State.read": UNKNOWN, "stacks.State.runs": UNKNOWN,
     "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,
