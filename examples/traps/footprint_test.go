@@ -22,7 +22,7 @@ func TestTheTrainingProcessStaysAsItIs(t *testing.T) {
 	}
 }
 
-// datawait opens no port and no connection, is two processes at most, and stays small. (DESIGN: 70 MiB with its child.)
+// datawait opens no port and no connection, is two processes at most, and stays small. The bar is 70 MiB with its child; this is below.
 func TestDatawaitListensNowhereAndStaysSmall(t *testing.T) {
 	for _, command := range [][]string{{"record", "--gpu", "emulated"}, {"diagnose"}} {
 		j := start(t, command, "together.py", "--wait", "9")
@@ -38,8 +38,8 @@ func TestDatawaitListensNowhereAndStaysSmall(t *testing.T) {
 		if most.processes > 2 {
 			t.Errorf("%v: %d processes of datawait", command, most.processes)
 		}
-		if most.rss > 70<<20 {
-			t.Errorf("%v: %d MiB of memory while the job ran", command, most.rss>>20)
+		if most.memory > 50<<20 || most.memory < 5<<20 {
+			t.Errorf("%v: %d MiB of memory while the job ran", command, most.memory>>20)
 		}
 		for _, what := range most.open {
 			t.Errorf("%v: %s", command, what)
@@ -56,7 +56,7 @@ func (j *job) isDone() bool {
 // seen is what datawait's processes were seen to be.
 type seen struct {
 	looks, processes int
-	rss              int64
+	memory           int64
 	open             map[string]string
 }
 
@@ -64,14 +64,14 @@ type seen struct {
 func (o *seen) look(t *testing.T, pid int) {
 	t.Helper()
 	internet := sockets(t)
-	own, rss := 0, int64(0)
+	own, memory := 0, int64(0)
 	for _, p := range family(pid) {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", p))
 		if exe != trial.Binary {
 			continue
 		}
 		own++
-		rss += resident(p)
+		memory += share(t, p)
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p))
 		for _, link := range links {
 			target, _ := os.Readlink(link)
@@ -84,7 +84,7 @@ func (o *seen) look(t *testing.T, pid int) {
 		}
 	}
 	o.looks++
-	o.processes, o.rss = max(o.processes, own), max(o.rss, rss)
+	o.processes, o.memory = max(o.processes, own), max(o.memory, memory)
 }
 
 // family lists a process and all its descendants.
@@ -111,15 +111,21 @@ func family(pid int) []int {
 	return all
 }
 
-// resident is a process's memory in bytes.
-func resident(pid int) int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
+// share is a process's part of the memory in bytes, what several map divided among them (Pss in proc_pid_smaps_rollup(5)): the program's own pages
+// are there once, however many processes run it. RSS counts them in each.
+func share(t *testing.T, pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0 // it has ended
+	}
+	_, rest, ok := strings.Cut(string(text), "\nPss:")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) == 0 {
+		t.Errorf("no Pss in %q", text)
 		return 0
 	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
+	kib, _ := strconv.ParseInt(fields[0], 10, 64)
+	return kib << 10
 }
 
 // sockets are the internet sockets of this machine: what their link in /proc/PID/fd says, and what they are.
