@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/datawait/datawait/analysis/compare"
 	"github.com/datawait/datawait/report/html"
@@ -31,22 +30,6 @@ func RenderComparison(c *compare.Comparison, formats []Format) (map[string][]byt
 	return files, errors.Join(failed...)
 }
 
-// ComparisonNames returns the names of rendered files in the order in which they are shown to a reader.
-func ComparisonNames(files map[string][]byte) []string {
-	var names []string
-	for _, name := range []string{"compare.html", "compare.md", "compare.json"} {
-		if _, ok := files[name]; ok {
-			names = append(names, name)
-		}
-	}
-	for name := range files {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 func renderComparison(files map[string][]byte, f Format, c *compare.Comparison, v view.Comparison) error {
 	switch f {
 	case HTML:
@@ -65,15 +48,9 @@ func renderComparison(files map[string][]byte, f Format, c *compare.Comparison, 
 
 // compareTicket makes the Markdown and the one picture it shows: the steps of both runs, where they are comparable.
 func compareTicket(files map[string][]byte, v view.Comparison) error {
-	o := markdown.Options{Files: []string{"compare.html", "compare.json"}}
-	if f := plots.Steps(v); !f.Empty() {
-		b, err := f.PNG()
-		if err != nil {
-			return err
-		}
-		o.Picture, o.Alt = "compare-"+f.Name+".png", f.Alt
-		files[o.Picture] = b
-		o.Files = append(o.Files, o.Picture)
+	o, err := pictured(files, "compare", plots.Steps(v))
+	if err != nil {
+		return err
 	}
 	return keep(files, "compare.md", func(w io.Writer) error { return markdown.WriteComparison(w, v, o) })
 }

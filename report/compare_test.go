@@ -51,7 +51,7 @@ func TestComparisonsAreAsTheirGoldenFiles(t *testing.T) {
 }
 
 func TestAComparisonMakesTheFilesItNames(t *testing.T) {
-	got := ComparisonNames(comparisons()[0].files)
+	got := Names(comparisons()[0].files)
 	if want := []string{"compare.html", "compare.md", "compare.json", "compare-steps.png"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

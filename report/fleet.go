@@ -31,17 +31,6 @@ func RenderFleet(f *fleet.Fleet, formats []Format) (map[string][]byte, error) {
 	return files, errors.Join(failed...)
 }
 
-// FleetNames returns the names of rendered files in the order in which they are shown to a reader.
-func FleetNames(files map[string][]byte) []string {
-	var names []string
-	for _, name := range []string{"fleet.html", "fleet.md", "fleet.json", "fleet-jobs.png"} {
-		if _, ok := files[name]; ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 func renderFleet(files map[string][]byte, form Format, f *fleet.Fleet, v view.Fleet) error {
 	switch {
 	case !slices.Contains(FleetFormats(), form):
@@ -60,15 +49,9 @@ func renderFleet(files map[string][]byte, form Format, f *fleet.Fleet, v view.Fl
 
 // fleetTicket makes the Markdown and the one picture it shows.
 func fleetTicket(files map[string][]byte, v view.Fleet) error {
-	o := markdown.Options{Files: []string{"fleet.html", "fleet.json"}}
-	if f := plots.Fleet(v); !f.Empty() {
-		b, err := f.PNG()
-		if err != nil {
-			return err
-		}
-		o.Picture, o.Alt = "fleet-"+f.Name+".png", f.Alt
-		files[o.Picture] = b
-		o.Files = append(o.Files, o.Picture)
+	o, err := pictured(files, "fleet", plots.Fleet(v))
+	if err != nil {
+		return err
 	}
 	return keep(files, "fleet.md", func(w io.Writer) error { return markdown.WriteFleet(w, v, o) })
 }

@@ -50,7 +50,7 @@ func TestFleetsAreAsTheirGoldenFiles(t *testing.T) {
 }
 
 func TestAFleetMakesTheFilesItNames(t *testing.T) {
-	got := FleetNames(clusters()[0].files)
+	got := Names(clusters()[0].files)
 	if want := []string{"fleet.html", "fleet.md", "fleet.json", "fleet-jobs.png"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

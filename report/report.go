@@ -6,10 +6,12 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"sync"
 
@@ -71,20 +73,12 @@ func Names(files map[string][]byte) []string {
 		names = append(names, name)
 	}
 	rank := func(name string) int {
-		if i := slices.Index([]string{"report.html", "report.md", "report.json"}, name); i >= 0 {
+		if i := slices.Index([]string{".html", ".md", ".json"}, path.Ext(name)); i >= 0 {
 			return i
 		}
 		return 3
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if d := rank(a) - rank(b); d != 0 {
-			return d
-		}
-		if a < b {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	return names
 }
 
@@ -128,6 +122,22 @@ func ticket(files map[string][]byte, v View) error {
 		o.Files = append(o.Files, o.Picture)
 	}
 	return keep(files, "report.md", func(w io.Writer) error { return markdown.Write(w, v, o) })
+}
+
+// pictured adds one picture and says that the Markdown of a document shows it; a figure without anything to show is none.
+func pictured(files map[string][]byte, document string, f plots.Figure) (o markdown.Options, err error) {
+	o.Files = []string{document + ".html", document + ".json"}
+	if f.Empty() {
+		return o, nil
+	}
+	b, err := f.PNG()
+	if err != nil {
+		return o, err
+	}
+	o.Picture, o.Alt = document+"-"+f.Name+".png", f.Alt
+	files[o.Picture] = b
+	o.Files = append(o.Files, o.Picture)
+	return o, nil
 }
 
 func pictureName(f plots.Figure) string { return "report-" + f.Name + ".png" }

@@ -101,7 +101,7 @@ func TestPageIsSafe(t *testing.T) {
 func checkPage(t *testing.T, name, page string) {
 	t.Helper()
 	allowedTags := words("!DOCTYPE html head meta title style body header p b bdi span h1 h2 h3 main div section figure figcaption svg g path text rect ol li br a ul dl dt dd small code pre article table caption thead tbody tr th td")
-	allowedAttributes := words("lang charset http-equiv content name class role href title scope colspan id viewBox width height aria-label aria-hidden font-family style transform d x y preserveAspectRatio")
+	allowedAttributes := words("lang charset http-equiv content name class role href title scope colspan id viewBox width height aria-label aria-hidden font-family style transform d x y textLength lengthAdjust preserveAspectRatio")
 	for _, m := range tag.FindAllStringSubmatch(page, -1) {
 		if !allowedTags[m[2]] {
 			t.Errorf("%s: tag %s", name, m[0])

@@ -34,24 +34,22 @@ type held struct {
 	epoch  uint32
 }
 
-const (
-	patience = 64      // fetches that a device clock may be late
-	never    = 1 << 58 // a time that no clock shows, as in analysis/load
-)
+// patience is how many fetches a device clock may be late.
+const patience = 64
 
 func (s *stream) take(r *recording.Record) {
 	switch r.Kind() {
 	case recording.KindFetch:
 		s.fetch(r.Seq(), r.Fetch())
 	case recording.KindStep:
-		if v := r.Step(); v.End < never {
+		if v := r.Step(); v.End < recording.Latest {
 			s.trains = true
 			s.add(Span{int64(v.End), int64(v.End), Busy})
 		}
 	case recording.KindExposed:
 		s.exposed(r.Exposed())
 	case recording.KindIterator:
-		if v := r.Iterator(); v.Begin <= v.End && v.End < never && (s.book.bound == 0 || len(s.iterators) < patience) {
+		if v := r.Iterator(); v.Begin <= v.End && v.End < recording.Latest && (s.book.bound == 0 || len(s.iterators) < patience) {
 			s.iterators = append(s.iterators, held{Span: Span{int64(v.Begin), int64(v.End), EpochOpens}, loader: v.Ref, epoch: v.Epoch})
 		}
 	case recording.KindMark:
@@ -74,7 +72,7 @@ func (s *stream) add(x Span) {
 }
 
 func (s *stream) fetch(seq uint32, f recording.Fetch) {
-	if f.Enter > f.Exit || f.Exit >= never || f.Flags&(recording.FetchNested|recording.FetchOffThread) != 0 {
+	if f.Enter > f.Exit || f.Exit >= recording.Latest || f.Flags&(recording.FetchNested|recording.FetchOffThread) != 0 {
 		return
 	}
 	s.trains = true
@@ -115,7 +113,7 @@ func (s *stream) exposed(e recording.Exposed) {
 			continue
 		}
 		s.fetches = slices.Delete(s.fetches, i, i+1)
-		if e.Idle >= never {
+		if e.Idle >= recording.Latest {
 			s.add(f.Span)
 			return
 		}
@@ -141,7 +139,7 @@ func (s *stream) serves(loader uint16, epoch uint32, state State) {
 }
 
 func (s *stream) mark(m recording.Mark) {
-	if m.Begin > m.End || m.End >= never {
+	if m.Begin > m.End || m.End >= recording.Latest {
 		return
 	}
 	x := Span{int64(m.Begin), int64(m.End), Busy}
@@ -165,7 +163,7 @@ func (s *stream) test(t int64) {
 }
 
 func (s *stream) block(b recording.Block) {
-	if b.Begin >= b.End || b.End >= never {
+	if b.Begin >= b.End || b.End >= recording.Latest {
 		return
 	}
 	if s.book.assign(); s.account == nil {
@@ -179,7 +177,7 @@ func (s *stream) block(b recording.Block) {
 }
 
 func (s *stream) window(v recording.GPU) {
-	if v.Begin >= v.End || v.End >= never {
+	if v.Begin >= v.End || v.End >= recording.Latest {
 		return
 	}
 	a := s.gpus[v.Ref]

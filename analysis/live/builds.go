@@ -17,7 +17,7 @@ func (s *stream) build(r *recording.Record) {
 	w := &s.rank.Workers
 	switch r.Kind() {
 	case recording.KindBatch:
-		if v := r.Batch(); v.Begin <= v.End && v.End < never {
+		if v := r.Batch(); v.Begin <= v.End && v.End < recording.Latest {
 			s.seen = max(s.seen, v.End)
 			w.Batches++
 			more(&w.Build, v.End-v.Begin)
@@ -48,7 +48,7 @@ func (s *stream) cost(v recording.Cost) {
 	if wall == 0 {
 		return // of a fetch in the training process: SPEC §2, COST without BATCH
 	}
-	cpu, queue := v.CPU < never, v.RunQueue < never
+	cpu, queue := v.CPU < recording.Latest, v.RunQueue < recording.Latest
 	if cpu {
 		more(&w.CPU, min(v.CPU, wall))
 		more(&w.CPUSeen, wall)
@@ -71,7 +71,7 @@ func (s *stream) cost(v recording.Cost) {
 func (s *stream) sent(v recording.Batch) {
 	t := s.training
 	c, ok := t.claims[s.declaration.PID]
-	if !ok || v.Sent >= never || v.Sent < v.End {
+	if !ok || v.Sent >= recording.Latest || v.Sent < v.End {
 		return
 	}
 	if len(t.sent) >= mostSent { // of iterators that were left

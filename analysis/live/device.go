@@ -75,7 +75,7 @@ func (s *stream) watch(r *recording.Record) {
 	switch r.Kind() {
 	case recording.KindGPU:
 		d, v := s.gpus[r.Ref()], r.GPU()
-		if d == nil || v.Begin >= v.End || v.End >= never || v.End > s.node.now+ahead || len(d.windows) >= mostWindows {
+		if d == nil || v.Begin >= v.End || v.End >= recording.Latest || v.End > s.node.now+ahead || len(d.windows) >= mostWindows {
 			return
 		}
 		d.windows = append(d.windows, v)

@@ -36,9 +36,9 @@ func TestNoLieTakesACounterBack(t *testing.T) {
 	w := m.process(Identity{Folder: "f"}, recording.Declaration{Producer: recording.ProducerWorker, PID: 8, Parent: 7})
 	before := Rank{}
 	for i := range 200 {
-		m.ok(p.out.Append(recording.Fetch{Enter: 0, Exit: never - 1, Batch: uint32(i)}.Encode(), recording.Mark{Ref: uint16(recording.MarkCheckpoint), End: never - 1}.Encode()))
-		m.ok(w.out.Append(recording.Batch{End: never - 1}.Encode(), recording.IO{RChar: math.MaxUint64 / 2}.Encode()))
-		for _, lie := range []uint64{math.MaxUint64 / 2, math.MaxUint64, never - 1, 5, 0, 100} {
+		m.ok(p.out.Append(recording.Fetch{Enter: 0, Exit: recording.Latest - 1, Batch: uint32(i)}.Encode(), recording.Mark{Ref: uint16(recording.MarkCheckpoint), End: recording.Latest - 1}.Encode()))
+		m.ok(w.out.Append(recording.Batch{End: recording.Latest - 1}.Encode(), recording.IO{RChar: math.MaxUint64 / 2}.Encode()))
+		for _, lie := range []uint64{math.MaxUint64 / 2, math.MaxUint64, recording.Latest - 1, 5, 0, 100} {
 			m.See(p.id, recording.RingHeader{OwnTime: lie, OwnLooks: lie, HookErrors: lie})
 			r := m.rankOf("train.py")
 			for name, c := range map[string][2]uint64{"wait": {before.Wait, r.Wait}, "training": {before.Training, r.Training}, "checkpoint": {before.Checkpoint, r.Checkpoint},
@@ -51,7 +51,7 @@ func TestNoLieTakesACounterBack(t *testing.T) {
 			before = r
 		}
 	}
-	if before.Hook.Looks > never { // each header counted once
+	if before.Hook.Looks > recording.Latest { // each header counted once
 		t.Errorf("looks %d", before.Hook.Looks)
 	}
 	n := newMachine(t, 100)

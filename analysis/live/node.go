@@ -122,7 +122,7 @@ func (n *Node) See(id recording.StreamID, h recording.RingHeader) {
 	}
 	hook := &s.rank.Hook
 	grown := func(counter, most *uint64, now uint64) { // a header that goes back and forth is counted once
-		if now < never {
+		if now < recording.Latest {
 			more(counter, now-min(*most, now))
 			*most = max(*most, now)
 		}

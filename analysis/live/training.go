@@ -68,7 +68,6 @@ const (
 	mostClaims    = 4096                    // workers
 	mostSent      = 4096                    // batches
 	patience      = 30e9                    // ns until a batch that was not told of is given up
-	never         = 1 << 58                 // a time that no clock shows, as in the ledger
 	fewFetches    = 64                      // without a step: then a fetch is one
 	longest       = ledger.DefaultIdleAfter // ns: what takes longer than that is no step
 )
@@ -88,7 +87,7 @@ func (s *stream) fold(r *recording.Record) {
 	case recording.KindExposed:
 		t.exposed(&s.rank.Rank, r.Exposed())
 	case recording.KindIterator:
-		if v := r.Iterator(); v.Begin <= v.End && v.End < never {
+		if v := r.Iterator(); v.Begin <= v.End && v.End < recording.Latest {
 			if len(t.iterators) >= mostIterators { // of loops that were left before their first fetch
 				clear(t.iterators)
 			}
@@ -102,7 +101,7 @@ func (s *stream) fold(r *recording.Record) {
 			t.claims[int(v.PID)] = claim{v.Ref, v.Epoch}
 		}
 	case recording.KindMark:
-		if v := r.Mark(); recording.MarkCode(v.Ref) == recording.MarkCheckpoint && v.Begin <= v.End && v.End < never {
+		if v := r.Mark(); recording.MarkCode(v.Ref) == recording.MarkCheckpoint && v.Begin <= v.End && v.End < recording.Latest {
 			more(&s.rank.Checkpoint, v.End-v.Begin)
 			more(&t.aside, v.End-v.Begin)
 			t.step = 0
@@ -114,7 +113,7 @@ func (s *stream) fold(r *recording.Record) {
 
 func (s *stream) fetch(seq uint32, f recording.Fetch) {
 	const other = recording.FetchNested | recording.FetchOffThread | recording.FetchCached | recording.FetchDiscarded
-	if f.Enter > f.Exit || f.Exit >= never || f.Flags&other != 0 {
+	if f.Enter > f.Exit || f.Exit >= recording.Latest || f.Flags&other != 0 {
 		return
 	}
 	t, r := s.training, &s.rank.Rank
@@ -163,7 +162,7 @@ func (s *stream) fetch(seq uint32, f recording.Fetch) {
 
 // stepped counts an optimizer step.
 func (s *stream) stepped(v recording.Step) {
-	if v.End >= never {
+	if v.End >= recording.Latest {
 		return
 	}
 	t := s.training
@@ -198,7 +197,7 @@ func (t *training) exposed(r *Rank, e recording.Exposed) {
 		if f.seq == e.Fetch {
 			t.unclocked = slices.Delete(t.unclocked, 0, i+1) // the clock tells in order
 			t.unseen = 0
-			if e.Idle < never {
+			if e.Idle < recording.Latest {
 				more(&r.WaitClocked, f.wait)
 				more(&r.Exposed, min(e.Idle, f.wait))
 			}

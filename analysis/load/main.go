@@ -49,7 +49,7 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 	if !ok {
 		return false
 	}
-	if f.CPU < latest {
+	if f.CPU < recording.Latest {
 		r.FetchCPU += int64(f.CPU)
 		r.FetchClocked++
 	}
@@ -76,7 +76,7 @@ func (r *Rank) step(rec *recording.Record) bool {
 func (r *Rank) exposed(rec *recording.Record) bool {
 	e := rec.Exposed()
 	i, ok := r.find(e.Fetch)
-	if !ok || e.Idle >= latest {
+	if !ok || e.Idle >= recording.Latest {
 		return false
 	}
 	f := &r.Fetches[i]

@@ -133,7 +133,7 @@ func (r *Rank) mark(rec *recording.Record) bool {
 func (r *Rank) block(rec *recording.Record) bool {
 	b := rec.Block()
 	begin, end, ok := span(b.Begin, b.End)
-	if !ok || b.Wait >= latest {
+	if !ok || b.Wait >= recording.Latest {
 		return false
 	}
 	r.Blocks = append(r.Blocks, b)

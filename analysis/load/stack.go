@@ -32,7 +32,7 @@ func (s *stackFold) take(rec *recording.Record) bool {
 	switch rec.Kind() {
 	case recording.KindStack:
 		v := rec.Stack()
-		if _, ok := at(v.T); !ok || v.On > latest || v.Off > latest || v.Unclear > latest {
+		if _, ok := at(v.T); !ok || v.On > recording.Latest || v.Off > recording.Latest || v.Unclear > recording.Latest {
 			return false
 		}
 		if s.stacks == nil {
@@ -41,7 +41,7 @@ func (s *stackFold) take(rec *recording.Record) bool {
 		return keepNewest(s.stacks, counted{v.Ref, v.Call}, v, mostCalls, func(old recording.Stack) bool { return old.T <= v.T })
 	case recording.KindTransform:
 		v := rec.Transform()
-		if _, ok := at(v.T); !ok || v.NS > latest || v.Calls > latest {
+		if _, ok := at(v.T); !ok || v.NS > recording.Latest || v.Calls > recording.Latest {
 			return false
 		}
 		if s.transforms == nil {
@@ -50,10 +50,10 @@ func (s *stackFold) take(rec *recording.Record) bool {
 		return keepNewest(s.transforms, counted{v.Ref, v.Transform}, v, mostTransforms, func(old recording.Transform) bool { return old.T <= v.T })
 	case recording.KindSampler:
 		v := rec.Sampler()
-		if _, ok := at(v.T); !ok || v.Looks > latest || v.Outside > v.Looks || v.Wall > latest {
+		if _, ok := at(v.T); !ok || v.Looks > recording.Latest || v.Outside > v.Looks || v.Wall > recording.Latest {
 			return false
 		}
-		if v.CPU > latest { // not read this time: the last reading and its time stay
+		if v.CPU > recording.Latest { // not read this time: the last reading and its time stay
 			v.CPU, v.Wall = s.sampler.CPU, s.sampler.Wall
 		}
 		s.sampler = v

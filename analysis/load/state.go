@@ -178,7 +178,7 @@ func (n *Node) settle() {
 	}
 	for i := range n.Notes {
 		for _, note := range n.Notes[i].Allocations {
-			if g := n.named(note.UUID); g != nil && note.T < latest && len(g.Allocations) < noteCap {
+			if g := n.named(note.UUID); g != nil && note.T < recording.Latest && len(g.Allocations) < noteCap {
 				g.Allocations = append(g.Allocations, note)
 			}
 		}

@@ -188,10 +188,10 @@ func (n *Node) name() {
 
 // observed widens what the records show by what the agent said of its own run.
 func (n *Node) observed() {
-	if begin := n.Manifest.StartedMonotonic; begin > 0 && begin < latest {
+	if begin := n.Manifest.StartedMonotonic; begin > 0 && begin < recording.Latest {
 		n.seen(int64(begin), int64(begin))
 	}
-	if end, ok := n.Manifest.EndedMonotonic.Get(); ok && end < latest && n.Begin != Unknown && int64(end) > n.Begin {
+	if end, ok := n.Manifest.EndedMonotonic.Get(); ok && end < recording.Latest && n.Begin != Unknown && int64(end) > n.Begin {
 		n.seen(n.Begin, int64(end))
 	}
 }

@@ -6,20 +6,17 @@ import (
 	"github.com/datawait/datawait/probe/recording"
 )
 
-// latest is the last time a clock is believed to show: nine years of uptime. It keeps every sum of disjoint spans within an int64.
-const latest = 1 << 58
-
 // at returns a recorded time; ok is false for one that is unknown or that no clock shows.
-func at(t uint64) (ns int64, ok bool) { return int64(t), t < latest }
+func at(t uint64) (ns int64, ok bool) { return int64(t), t < recording.Latest }
 
 // span returns both ends of an interval; ok is false where they contradict each other.
 func span(begin, end uint64) (b, e int64, ok bool) {
-	return int64(begin), int64(end), begin <= end && end < latest
+	return int64(begin), int64(end), begin <= end && end < recording.Latest
 }
 
 // maybe returns a time or duration, Unknown for one that was not recorded or cannot be.
 func maybe(t uint64) int64 {
-	if t >= latest {
+	if t >= recording.Latest {
 		return Unknown
 	}
 	return int64(t)
@@ -41,7 +38,7 @@ func (n *Node) seen(begin, end int64) {
 }
 
 func seconds(ns uint64) float32 {
-	if ns >= latest || ns == recording.Unknown64 {
+	if ns >= recording.Latest || ns == recording.Unknown64 {
 		return nan
 	}
 	return float32(float64(ns) / 1e9)

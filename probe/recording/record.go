@@ -70,6 +70,10 @@ func (r *Record) Ref() uint16 { return binary.LittleEndian.Uint16(r[6:]) }
 // Seq returns the position in the stream (low 32 bits, from 1).
 func (r *Record) Seq() uint32 { return binary.LittleEndian.Uint32(r[0:]) }
 
+// Latest is before the last time, in ns, that a clock is believed to show: nine years of uptime. It keeps every sum of disjoint spans within an
+// int64.
+const Latest = 1 << 58
+
 // Times returns the times at offsets 8 and 16, which are begin and end (of FETCH enter and exit) of every kind below 6: a look at
 // when something was, without decoding it.
 func (r *Record) Times() (begin, end uint64) { return r.u64(8), r.u64(16) }

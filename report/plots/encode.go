@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"strconv"
 	"strings"
 
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
@@ -37,6 +40,23 @@ func (f Figure) SVG() (string, error) {
 	return f.inline(out.String())
 }
 
+// written is a piece of text as vgsvg writes it: what comes before its style, weight and size, the rest of the tag, and the words.
+var written = regexp.MustCompile(`<text ([^>]*style="font-weight:(\w+);font-size:([0-9.]+)px[^>]*)>([^<]+)</text>`)
+
+// asWide makes every piece of text as wide as it was measured, whatever font the reader has: where neither Liberation Sans nor one of its
+// widths is, another would run over the edge and into its neighbours.
+func asWide(svg string) string {
+	return written.ReplaceAllStringFunc(svg, func(tag string) string {
+		m := written.FindStringSubmatch(tag)
+		size, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			return tag
+		}
+		width := widthOf(style(vg.Length(size), ink, text.XLeft, m[2] == "bold"), html.UnescapeString(m[4]))
+		return fmt.Sprintf(`<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, width.Points(), m[1], m[4])
+	})
+}
+
 // fontDescription is how vgsvg names a font; the family is put in quotes and given neighbours of the same widths.
 var fontDescription = regexp.MustCompile(`font-family:Liberation Sans;font-variant:normal;font-weight:(\w+);font-style:normal`)
 
@@ -52,5 +72,5 @@ func (f Figure) inline(svg string) (string, error) {
 	}
 	head := fmt.Sprintf(`<svg viewBox="0 0 %.5g %.5g" width="%.5g" height="%.5g" role="img" aria-label="%s" font-family="'Liberation Sans',Arial,Helvetica,sans-serif">`,
 		f.Width.Points(), f.Height.Points(), f.Width.Points(), f.Height.Points(), html.EscapeString(f.Alt))
-	return head + body, nil
+	return head + asWide(body), nil
 }

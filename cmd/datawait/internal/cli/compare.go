@@ -2,8 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +17,6 @@ import (
 	"github.com/datawait/datawait/cmd/datawait/internal/gate"
 	"github.com/datawait/datawait/cmd/datawait/internal/reports"
 	"github.com/datawait/datawait/cmd/datawait/internal/trackrecord"
-	"github.com/datawait/datawait/cmd/datawait/internal/tty"
 	reporting "github.com/datawait/datawait/report"
 	"github.com/datawait/datawait/report/terminal"
 )
@@ -98,30 +97,27 @@ func (f compareFlags) run(s Streams, before, after string) error {
 	}
 	c := compare.Run(inputs[0], inputs[1], o)
 	remember(s, c, trackrecord.At(f.record, os.Getenv))
-	if err := f.write(s, c, formats); err != nil {
+	shown := document{name: "the comparison",
+		screen: func(w io.Writer, o terminal.Options) error { return reporting.CompareTerminal(w, c, o) },
+		one:    func(w io.Writer, form reporting.Format) error { return reports.OneComparison(w, c, form) },
+		files: func(dir string, forms []reporting.Format) ([]string, error) {
+			return reports.WriteComparison(c, dir, forms)
+		}}
+	if err := shown.write(s, f.out, formats); err != nil {
 		return failed(err, statusFailed)
 	}
 	if !c.Comparable {
 		return &problem{fmt.Errorf("%s and %s are not comparable", before, after), statusFailed, "record both runs of one job on the same kind of machine, for at least some dozen steps"}
 	}
-	return judgeComparison(s, failOn, c)
+	found, err := failOn.Findings(c)
+	return judged(s, found, err)
 }
 
 // parse checks the flags.
 func (f compareFlags) parse() (formats []reporting.Format, failOn gate.Comparison, o compare.Options, err error) {
 	help := "`datawait compare --help` has examples"
-	switch {
-	case f.format != "":
-	case f.out != "" && f.out != "-" && filepath.Ext(f.out) == "":
-		f.format = reports.DefaultList
-	default:
-		f.format = string(reports.Terminal)
-	}
-	if formats, err = reports.ParseComparison(f.format); err != nil {
-		return nil, failOn, o, usage(help, "--format: %w", err)
-	}
-	if len(formats) != 1 && (f.out == "-" || f.out == "" && hasFiles(formats)) {
-		return nil, failOn, o, usage("name a folder with -o, or ask for one form with --format", "%d forms do not fit on stdout together", len(formats))
+	if formats, err = chooseForms("compare", f.format, f.out, reports.ParseComparison); err != nil {
+		return nil, failOn, o, err
 	}
 	if failOn, err = gate.ParseComparison(f.failOn); err != nil {
 		return nil, failOn, o, usage("rows are "+strings.Join(compare.RowIDs(), ", "), "--fail-on: %w", err)
@@ -145,10 +141,6 @@ func (f compareFlags) parse() (formats []reporting.Format, failOn gate.Compariso
 	return formats, failOn, o, nil
 }
 
-func hasFiles(formats []reporting.Format) bool {
-	return slices.ContainsFunc(formats, func(f reporting.Format) bool { return f != reports.Terminal })
-}
-
 // remember keeps the predictions that were judged, and quotes all of them. What cannot be kept is said and costs nothing else.
 func remember(s Streams, c *compare.Comparison, file trackrecord.File) {
 	var entries []track.Entry
@@ -161,60 +153,4 @@ func remember(s Streams, c *compare.Comparison, file trackrecord.File) {
 		fmt.Fprintln(s.Err, "datawait:", err)
 	}
 	c.TrackRecord = file.Quote(c.Emulated)
-}
-
-// write puts the forms where they belong.
-func (f compareFlags) write(s Streams, c *compare.Comparison, formats []reporting.Format) error {
-	screen := terminal.Options{Color: tty.Color(s.Out), Width: tty.Width(s.Out)}
-	single := len(formats) == 1
-	switch {
-	case single && (f.out == "" || f.out == "-"):
-		if formats[0] == reports.Terminal {
-			return reporting.CompareTerminal(s.Out, c, screen)
-		}
-		return reports.OneComparison(s.Out, c, formats[0])
-	case single && filepath.Ext(f.out) != "":
-		return writeOne(f.out, c, formats[0])
-	}
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
-		return fmt.Errorf("making the folder for the comparison: %w", err)
-	}
-	names, err := reports.WriteComparison(c, f.out, formats)
-	if hasTerminal(formats) {
-		screen.Files, screen.Dir = names, f.out
-		if serr := reporting.CompareTerminal(s.Out, c, screen); err == nil {
-			err = serr
-		}
-	}
-	return err
-}
-
-// writeOne writes a single form into a file that the user named.
-func writeOne(path string, c *compare.Comparison, f reporting.Format) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the comparison: %w", err)
-	}
-	defer file.Close()
-	if f == reports.Terminal {
-		err = reporting.CompareTerminal(file, c, terminal.Options{})
-	} else {
-		err = reports.OneComparison(file, c, f)
-	}
-	if err == nil {
-		err = file.Close()
-	}
-	return err
-}
-
-// judgeComparison says what became worse, and ends with the status of a finding.
-func judgeComparison(s Streams, g gate.Comparison, c *compare.Comparison) error {
-	found, err := g.Findings(c)
-	for _, sentence := range found {
-		fmt.Fprintln(s.Err, "datawait: --fail-on:", sentence)
-	}
-	if len(found) > 0 {
-		return quietly(statusFindings)
-	}
-	return failed(err, statusFailed)
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
@@ -15,9 +16,9 @@ var deployed = []string{
 	"examples/kubernetes/sidecar/job.yaml",
 }
 
-// given finds flags with their values, as a unit and as a list of arguments have them; comments are taken out before.
+// given finds flags with their values, as a list of arguments has them and as the environment; comments are taken out before.
 var (
-	given   = regexp.MustCompile(`\s--([a-z-]+)[= ]([^\s]+)`)
+	given   = regexp.MustCompile(`\s(?:--|Environment=DATAWAIT_SERVE_)([A-Za-z_-]+)[= ]([^\s]+)`)
 	comment = regexp.MustCompile(`(?m)(^| )#.*$`)
 )
 
@@ -34,7 +35,7 @@ func TestManifestsGiveFlagsThatServeHas(t *testing.T) {
 			t.Errorf("%s gives no flags", path)
 		}
 		for _, f := range found {
-			name, value := f[1], f[2]
+			name, value := strings.ReplaceAll(strings.ToLower(f[1]), "_", "-"), f[2]
 			if flags.Lookup(name) == nil {
 				t.Errorf("%s: serve has no flag --%s", path, name)
 			} else if err := flags.Set(name, value); err != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -114,27 +114,24 @@ func (f fleetFlags) run(ctx context.Context, s Streams) error {
 		return &problem{fmt.Errorf("%s has no series of GPUs in the %s until %s", server.Name(), f.since, o.Until.UTC().Format(time.RFC3339)), statusFailed,
 			"let it scrape `datawait serve` or a dcgm-exporter; of a server with tenants, name one with --tenant"}
 	}
-	if err := f.write(s, result, formats); err != nil {
+	shown := document{name: "the fleet",
+		screen: func(w io.Writer, o terminal.Options) error { return reporting.FleetTerminal(w, result, o) },
+		one:    func(w io.Writer, form reporting.Format) error { return reports.OneFleet(w, result, form) },
+		files: func(dir string, forms []reporting.Format) ([]string, error) {
+			return reports.WriteFleet(result, dir, forms)
+		}}
+	if err := shown.write(s, f.out, formats); err != nil {
 		return failed(err, statusFailed)
 	}
-	return judgeFleet(s, failOn, result)
+	found, err := failOn.Findings(result)
+	return judged(s, found, err)
 }
 
 // parse checks the flags.
 func (f *fleetFlags) parse() (formats []reporting.Format, failOn gate.Fleet, o fleet.Options, err error) {
 	help := "`datawait fleet --help` has examples"
-	switch {
-	case f.format != "":
-	case f.out != "" && f.out != "-" && filepath.Ext(f.out) == "":
-		f.format = reports.DefaultList
-	default:
-		f.format = string(reports.Terminal)
-	}
-	if formats, err = reports.ParseFleet(f.format); err != nil {
-		return nil, failOn, o, usage(help, "--format: %w", err)
-	}
-	if len(formats) != 1 && (f.out == "-" || f.out == "" && hasFiles(formats)) {
-		return nil, failOn, o, usage("name a folder with -o, or ask for one form with --format", "%d forms do not fit on stdout together", len(formats))
+	if formats, err = chooseForms("fleet", f.format, f.out, reports.ParseFleet); err != nil {
+		return nil, failOn, o, err
 	}
 	if failOn, err = gate.ParseFleet(f.failOn); err != nil {
 		return nil, failOn, o, usage("kinds of loss are "+strings.Join(gate.Losses(), ", "), "--fail-on: %w", err)
@@ -211,60 +208,4 @@ func fleetHint(err error) string {
 		return "it does not even answer about ten minutes: raise its limits, or --timeout"
 	}
 	return ""
-}
-
-// write puts the forms where they belong.
-func (f *fleetFlags) write(s Streams, result *fleet.Fleet, formats []reporting.Format) error {
-	screen := terminal.Options{Color: tty.Color(s.Out), Width: tty.Width(s.Out)}
-	single := len(formats) == 1
-	switch {
-	case single && (f.out == "" || f.out == "-"):
-		if formats[0] == reports.Terminal {
-			return reporting.FleetTerminal(s.Out, result, screen)
-		}
-		return reports.OneFleet(s.Out, result, formats[0])
-	case single && filepath.Ext(f.out) != "":
-		return oneFleet(f.out, result, formats[0])
-	}
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
-		return fmt.Errorf("making the folder for the fleet: %w", err)
-	}
-	names, err := reports.WriteFleet(result, f.out, formats)
-	if hasTerminal(formats) {
-		screen.Files, screen.Dir = names, f.out
-		if serr := reporting.FleetTerminal(s.Out, result, screen); err == nil {
-			err = serr
-		}
-	}
-	return err
-}
-
-// oneFleet writes a single form into a file that the user named.
-func oneFleet(path string, result *fleet.Fleet, form reporting.Format) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("writing the fleet: %w", err)
-	}
-	defer file.Close()
-	if form == reports.Terminal {
-		err = reporting.FleetTerminal(file, result, terminal.Options{})
-	} else {
-		err = reports.OneFleet(file, result, form)
-	}
-	if err == nil {
-		err = file.Close()
-	}
-	return err
-}
-
-// judgeFleet says which jobs lose too much, and ends with the status of a finding.
-func judgeFleet(s Streams, g gate.Fleet, result *fleet.Fleet) error {
-	found, err := g.Findings(result)
-	for _, sentence := range found {
-		fmt.Fprintln(s.Err, "datawait: --fail-on:", sentence)
-	}
-	if len(found) > 0 {
-		return quietly(statusFindings)
-	}
-	return failed(err, statusFailed)
 }

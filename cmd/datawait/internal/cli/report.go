@@ -100,7 +100,8 @@ func (f reportFlags) run(s Streams, dir string) error {
 		return failed(err, statusFailed)
 	}
 	tellLeftover(s, dir, opened)
-	return judge(s, failOn, result)
+	found, err := failOn.Findings(result)
+	return judged(s, found, err)
 }
 
 // write puts the forms where they belong.
@@ -199,16 +200,4 @@ func hasRings(dir string) bool {
 		}
 	}
 	return false
-}
-
-// judge says which findings count and ends with their status.
-func judge(s Streams, g gate.Gate, r *analysis.Result) error {
-	found, err := g.Findings(r)
-	for _, sentence := range found {
-		fmt.Fprintln(s.Err, "datawait: --fail-on:", sentence)
-	}
-	if len(found) > 0 {
-		return quietly(statusFindings)
-	}
-	return failed(err, statusFailed)
 }

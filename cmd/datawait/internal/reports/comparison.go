@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -62,22 +61,14 @@ func loadJSON(path string) (*analysis.Result, error) {
 // WriteComparison makes the given forms, the screen's left out, as files in dir, and returns their names.
 func WriteComparison(c *compare.Comparison, dir string, formats []report.Format) ([]string, error) {
 	files, err := report.RenderComparison(c, fileFormats(formats))
-	var written []string
-	for _, name := range report.ComparisonNames(files) {
-		if werr := replace(filepath.Join(dir, name), files[name]); werr != nil {
-			return written, fmt.Errorf("writing the comparison: %w", werr)
-		}
-		written = append(written, name)
-	}
-	return written, err
+	return put(dir, files, err)
 }
 
 // OneComparison writes the main file of a single form to w, for a pipe.
 func OneComparison(w io.Writer, c *compare.Comparison, f report.Format) error {
 	files, err := report.RenderComparison(c, []report.Format{f})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.Write(files["compare."+string(f)])
 	}
-	_, err = io.Copy(w, bytes.NewReader(files["compare."+string(f)]))
 	return err
 }

@@ -86,14 +86,18 @@ func Analyse(dir string, o analysis.Options) (*analysis.Result, *recording.Recor
 // also beside an error that kept some from being made.
 func Write(r *analysis.Result, dir string, formats []report.Format) ([]string, error) {
 	files, err := report.Render(r, fileFormats(formats))
-	var written []string
+	return put(dir, files, err)
+}
+
+// put writes rendered files and returns their names. rendered is what kept others from being made.
+func put(dir string, files map[string][]byte, rendered error) (written []string, err error) {
 	for _, name := range report.Names(files) {
-		if werr := replace(filepath.Join(dir, name), files[name]); werr != nil {
-			return written, fmt.Errorf("writing the report: %w", werr)
+		if err := replace(filepath.Join(dir, name), files[name]); err != nil {
+			return written, fmt.Errorf("writing %s: %w", name, err)
 		}
 		written = append(written, name)
 	}
-	return written, err
+	return written, rendered
 }
 
 func fileFormats(formats []report.Format) (files []report.Format) {

@@ -151,7 +151,7 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 		return
 	}
 	for i := range records {
-		if _, end := records[i].Times(); records[i].Kind() < recording.KindExposed && end < never {
+		if _, end := records[i].Times(); records[i].Kind() < recording.KindExposed && end < recording.Latest {
 			st.ended = max(st.ended, end)
 		}
 	}
@@ -171,9 +171,6 @@ func (s *Shelf) records(id recording.StreamID, records []recording.Record) {
 	}
 	s.keep(v.records(id, st, records))
 }
-
-// never is a time that no clock shows, as in the ledger.
-const never = 1 << 58
 
 // ofJob returns the records that are no GPU's, and those of the GPUs that the job has, up to its end.
 func (s *Shelf) ofJob(st *stream, v *volume, records []recording.Record) []recording.Record {
