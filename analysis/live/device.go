@@ -40,7 +40,7 @@ func (n *Node) device(uuid string) *device {
 		return d
 	}
 	for _, d := range n.devices {
-		if sameGPU(d.id, uuid) {
+		if ledger.SameGPU(d.id, uuid) {
 			return d
 		}
 	}
@@ -147,6 +147,3 @@ func (d *device) snapshot() GPU {
 	}
 	return g
 }
-
-// windowOf is ledger.WindowOf, in which a counter that no device can show makes all of it untrusted.
-func windowOf(v recording.GPU) ledger.Window { return ledger.WindowOf(v) }

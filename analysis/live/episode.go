@@ -225,7 +225,7 @@ func (e *episode) window(v *recording.GPU) {
 
 // add counts one window, of which so many seconds were the tenant's.
 func (a *Activity) add(v recording.GPU, seconds float64) {
-	w := windowOf(v)
+	w := ledger.WindowOf(v) // in which a counter that no device can show makes all of it untrusted
 	if w.Untrusted {
 		a.Untrusted += seconds
 		return

@@ -445,6 +445,32 @@ func TestAnEndedRingIsNotCountedAgain(t *testing.T) {
 	}
 }
 
+// An agent that ends again before it has met what an earlier one counted forgets neither that nor the time.
+func TestASecondRestartForgetsNothing(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.train(7, "train.py", "GPU-a", 1)
+	p.steps(2, 20, 0.1, 0.9, 0)
+	m.Tick(at(22))
+	between := newMachine(t, 30)
+	m.ok(between.Restore(m.State("boot"), "boot"))
+	between.Tick(at(32))
+	n := newMachine(t, 40)
+	m.ok(n.Restore(between.State("boot"), "boot"))
+	n.gpu(0, "GPU-a")
+	q := n.train(7, "train.py", "GPU-a", 1)
+	q.steps(2, 50, 0.1, 0.9, 0)
+	n.Tick(at(42))
+	n.Tick(at(54.5))
+	if r := n.rankOf("train.py"); r.Steps != 50 {
+		t.Errorf("%d steps", r.Steps)
+	}
+	allocated := float64(n.tenancyOf("GPU-a", "train.py").Books.Allocated) / 1e9
+	if allocated < 39 { // from 1 to 40 at the least: the time of both restarts is booked
+		t.Errorf("%v s are booked", allocated)
+	}
+}
+
 // A process that lies about time costs no more than its bound.
 func TestSpansOfTheFutureAreBounded(t *testing.T) {
 	m := newMachine(t, 0)

@@ -32,9 +32,9 @@ type tenancyState struct {
 	Covered  int64            `json:"covered_ns"`
 	AtMost   int64            `json:"wait_upper_bound_ns"`
 	Activity Activity         `json:"activity"`
-	Pending  int64            `json:"pending_ns"`      // it had the GPU, and what it did was not all told yet
-	Running  bool             `json:"running"`         // it has the GPU
-	Ended    uint64           `json:"ended,omitempty"` // ns
+	Pending  int64            `json:"pending_ns"`        // it had the GPU, and what it did was not all told yet
+	Resumes  uint64           `json:"resumes,omitempty"` // ns: it had the GPU then, and nothing later was booked; 0 = it has it no more
+	Ended    uint64           `json:"ended,omitempty"`   // ns
 }
 
 type rankState struct {
@@ -99,6 +99,9 @@ func (n *Node) State(bootID string) *State {
 	for _, o := range n.over {
 		s.Processes = append(s.Processes, o.carried)
 	}
+	for _, c := range n.carried { // their rings were not opened yet: an agent that ends again before must not forget them
+		s.Processes = append(s.Processes, c)
+	}
 	slices.SortFunc(s.Processes, func(a, b carried) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Opened, b.Opened)) })
 	return s
 }
@@ -106,7 +109,10 @@ func (n *Node) State(bootID string) *State {
 func (n *Node) keep(t *tenancy) tenancyState {
 	books := n.books(t)
 	row := tenancyState{GPU: t.GPU, Tenant: t.Tenant, Accounts: map[string]int64{}, Covered: books.Covered, AtMost: books.WaitUpperBound,
-		Activity: t.Activity, Ended: t.ended}
+		Activity: t.Activity, Resumes: t.resumes, Ended: t.ended}
+	if t.open > 0 {
+		row.Resumes = n.now
+	}
 	for _, a := range ledger.Accounts() {
 		row.Accounts[a.String()] = books.NS[a]
 	}
@@ -115,7 +121,6 @@ func (n *Node) keep(t *tenancy) tenancyState {
 			if e.of == t {
 				end := cmp.Or(e.end, n.now)
 				row.Pending += int64(end - min(e.settledTo(), end))
-				row.Running = row.Running || e.end == 0
 			}
 		}
 	}
@@ -139,8 +144,8 @@ func (n *Node) Restore(s *State, bootID string) error {
 	for _, row := range s.Tenancies {
 		t := n.tenancy(n.device(row.GPU), row.Tenant)
 		t.Books, t.Activity, t.carried = row.totals(), row.Activity, true
-		if t.ended = cmp.Or(row.Ended, s.At); row.Running {
-			t.ended, t.resumes = s.At, s.At
+		if t.ended, t.resumes = cmp.Or(row.Ended, s.At), row.Resumes; t.resumes != 0 {
+			t.ended = s.At
 		}
 	}
 	for _, row := range s.Ranks {

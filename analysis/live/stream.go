@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -47,6 +46,7 @@ func (n *Node) open(by *spool, d recording.Declaration) *stream {
 	if c, ok := n.carried[s.key()]; ok {
 		s.counted, s.carried = c.Seq, true
 		s.header = recording.RingHeader{OwnTime: c.OwnTime, OwnLooks: c.OwnLooks, HookErrors: c.HookErrors}
+		delete(n.carried, s.key())
 	}
 	return s
 }
@@ -223,6 +223,3 @@ func (s *stream) end() {
 		s.training.leave(s.declaration.PID)
 	}
 }
-
-// sameGPU reports whether two UUIDs name one device.
-func sameGPU(a, b string) bool { return ledger.SameGPU(a, b) }

@@ -20,8 +20,7 @@ type training struct {
 	exit      uint64               // ns, end of the fetch before; 0 = what follows is not an interval of training
 	aside     uint64               // ns of checkpoints since then
 	step      uint64               // ns, end of the step before; 0 as with exit
-	steps     bool                 // it steps an optimizer; else a fetch is a step
-	stepped   int                  // steps of an optimizer
+	stepped   int                  // steps of an optimizer; without any a fetch is a step
 	fetches   int                  // before that was seen
 	iterators map[iteration]uint64 // made, and nothing fetched from them yet: ns it took
 	unclocked []clocked            // fetches of which the device's clock has not told yet, in order
@@ -155,7 +154,7 @@ func (s *stream) fetch(seq uint32, f recording.Fetch) {
 		return
 	}
 	r.Fetches++
-	if t.fetches++; !t.steps && t.fetches > fewFetches && before != 0 && f.Flags&recording.FetchFirst == 0 {
+	if t.fetches++; t.stepped == 0 && t.fetches > fewFetches && before != 0 && f.Flags&recording.FetchFirst == 0 {
 		s.time(f.Exit - min(before, f.Exit))
 	}
 }
@@ -168,10 +167,10 @@ func (s *stream) stepped(v recording.Step) {
 	t := s.training
 	s.saw(v.End)
 	s.rank.Steps++
-	if t.steps && t.step != 0 && v.End > t.step {
+	if t.step != 0 && v.End > t.step {
 		s.time(v.End - t.step)
 	}
-	t.steps, t.step = true, v.End
+	t.step = v.End
 	t.stepped++
 }
 

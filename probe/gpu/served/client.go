@@ -58,11 +58,42 @@ func (c *client) note(id recording.StreamID, raw json.RawMessage) error {
 	return c.pipe.Note(c.streams[id], raw)
 }
 
-// dialFor is how long a socket may take that somebody listens on.
+// dialFor is how long a socket may take that somebody listens on, and the first that it says.
 const dialFor = time.Second
 
-// Dial connects to the agent that listens on path.
-func Dial(path string) (net.Conn, error) { return net.DialTimeout("unix", path, dialFor) }
+// Dial connects to the agent that listens on path. One that has no GPU to tell of says nothing and is an error.
+func Dial(path string) (net.Conn, error) {
+	conn, err := net.DialTimeout("unix", path, dialFor)
+	if err != nil {
+		return nil, err
+	}
+	c := &begun{Conn: conn, first: make([]byte, 1)}
+	err = conn.SetReadDeadline(time.Now().Add(dialFor))
+	if err == nil {
+		_, err = io.ReadFull(conn, c.first)
+	}
+	if err = errors.Join(err, conn.SetReadDeadline(time.Time{})); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// begun is a connection whose first byte was read.
+type begun struct {
+	net.Conn
+	first []byte
+}
+
+// Read returns that byte first.
+func (b *begun) Read(into []byte) (int, error) {
+	if len(b.first) > 0 && len(into) > 0 {
+		n := copy(into, b.first)
+		b.first = b.first[n:]
+		return n, nil
+	}
+	return b.Conn.Read(into)
+}
 
 // ErrLeft says that the agent that had the samples ended.
 var ErrLeft = errors.New("the datawait that serves GPU samples on this machine ended")

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,6 +147,8 @@ func (h *Hub) join(conn net.Conn) (*client, error) {
 	switch {
 	case h.closed:
 		return nil, net.ErrClosed
+	case !h.hasGPU():
+		return nil, errNothing
 	case len(h.clients) >= mostClients:
 		return nil, fmt.Errorf("%d clients are connected already", mostClients)
 	}
@@ -164,6 +167,13 @@ func (h *Hub) join(conn net.Conn) (*client, error) {
 	}
 	h.clients[c] = struct{}{}
 	return c, nil
+}
+
+var errNothing = errors.New("there is no GPU to tell of")
+
+// hasGPU reports whether some source has named a GPU. A client that hears nothing would ask nobody else.
+func (h *Hub) hasGPU() bool {
+	return slices.ContainsFunc(h.notes, func(n told) bool { return strings.HasPrefix(n.what, "gpu ") })
 }
 
 // Listen makes the socket. One that another agent listens on is left alone; one that nobody listens on any more is taken over.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/datawait/datawait/analysis/live"
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/gpuwatch"
@@ -183,7 +185,7 @@ func (a *agent) publish(_ context.Context, now uint64) error {
 	a.tellTroubles()
 	came := time.Now() // with its monotonic reading: a clock that is set does not make the loop look dead
 	a.came.Store(&came)
-	tellSystemd("WATCHDOG=1")
+	tellSystemd(daemon.SdNotifyWatchdog)
 	return err
 }
 

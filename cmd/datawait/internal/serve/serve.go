@@ -19,6 +19,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/datawait/datawait/cmd/datawait/internal/web"
 	exporter "github.com/datawait/datawait/exporters/prometheus"
 	"github.com/datawait/datawait/probe/clock"
@@ -53,7 +55,7 @@ func Run(ctx context.Context, o Options) error {
 		parts.Go(func() { stop(a.reports(ctx)) })
 	}
 	<-ctx.Done()
-	tellSystemd("STOPPING=1")
+	tellSystemd(daemon.SdNotifyStopping)
 	o.Log.Info("stopping")
 	parts.Wait()
 	err = a.keep()
@@ -81,7 +83,7 @@ func (a *agent) show(ctx context.Context) error {
 	return web.Serve(ctx, web.Config{Listen: a.options.Listen, WebConfig: a.options.WebConfig, Metrics: collector.Handler(), Agent: a.agent,
 		Snapshot: a.snapshot.Load, Ticked: a.ticked, Log: a.log, Listening: func(at net.Addr) {
 			a.log.Info("listening", "address", at.String(), "spool", a.options.Spool, "state", a.options.State, "gpu", a.options.GPU.String())
-			tellSystemd("READY=1")
+			tellSystemd(daemon.SdNotifyReady)
 		}})
 }
 
