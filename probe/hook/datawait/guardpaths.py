@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from . import guardnames, place
 from .foreign import own
-from .ring import start_ticks
+from .identity import start_ticks
 
 COARSE = 5  # CLOCK_REALTIME_COARSE of linux/time.h
 SKEW = 5_000_000_000  # ns

@@ -21,6 +21,7 @@ from typing import Optional
 
 from . import layout
 from .foreign import own
+from .identity import start_ticks
 
 IN_PLACE = ("tmpfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "overlay")  # an overlay if what lies below does
 MOST_BYTES = 1 << 30  # of all rings of a spool
@@ -175,8 +176,6 @@ def own_folder() -> str:
     """The folder of a run that nobody gave one: /dev/shm/datawait-<uid>/<pid>-<start ticks>, made here, mode 0700.
 
     A pid alone is no name: in a container every run's first process has the same one."""
-    from .ring import start_ticks
-
     parent = "/dev/shm/datawait-%d" % os.geteuid()
     folder = "%s/%d-%d" % (parent, os.getpid(), start_ticks())
     for path in (parent, folder):

@@ -16,7 +16,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import layout, place
 from .foreign import own
-from .ring import Ring, boot_id, pid_namespace, start_ticks
+from .identity import boot_id, pid_namespace, start_ticks
+from .ring import Ring
 from .version import __version__
 
 # Reasons in a `hook-error` note and in MARK 3.

@@ -12,7 +12,8 @@ import pytest
 import ringreader
 
 from datawait import layout, place
-from datawait.ring import Ring, start_ticks
+from datawait.identity import start_ticks
+from datawait.ring import Ring
 
 VECTORS = os.path.join(os.path.dirname(__file__), "../../recording/testdata/vectors.json")
 

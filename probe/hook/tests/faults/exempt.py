@@ -50,7 +50,7 @@ UNCLOSED = {"state", "unknown", "batches", "MARK"}
 NOTHING: Set[str] = set()
 UNTOLD: Dict[str, Set[str]] = {
     "stream._threads": UNKNOWN, "stream.start_method": UNKNOWN, "stream.parent_pid": NOTHING,
-    "ring.boot_id": UNKNOWN, "ring.pid_namespace": UNKNOWN, "torchhook._ready": UNKNOWN,
+    "identity.boot_id": UNKNOWN, "identity.pid_namespace": UNKNOWN, "torchhook._ready": UNKNOWN,
     "torchhook._ready.ready": UNKNOWN, "torchhook._length": LENGTHS, "torchhook._length_of": LENGTHS,
     "torchhook._length_of_dataset": LENGTHS,
     "torchhook.describe": LENGTHS, "samplers.measurable": LENGTHS, "samplers._is_known": LENGTHS,

@@ -53,8 +53,6 @@ def silence_is_meant(case):
         return True
     if case["role"] and case["scenario"] == "tried" and not lost:
         return True  # a worker of a loader that is tried has no ring
-    if function.startswith("stacks.Sampler.") and not lost:
-        return True  # in a thread that the end of the process may overtake
     if function in exempt.LAST_WORDS or (function in exempt.ABSENT and case["error"] == "ENOENT"):
         return True
     if function in exempt.UNTOLD:
@@ -66,6 +64,11 @@ def test_the_spool_tells_of_every_error_or_what_is_missing_is_unknown(campaign):
     raised = [case for case in campaign["cases"] if case["raised"] and not case["problems"] and not of_the_script(case)]
     assert len(raised) > 800 / campaign["every"]
     silent = [case for case in raised if not case["told"] and not silence_is_meant(case)]
+    # The end of a process may overtake its sampler's thread: that is rare, and costs nothing that is recorded.
+    sampler = [case for case in raised if case["function"].startswith("stacks.Sampler.") and case["role"]]
+    overtaken = [case for case in silent if case in sampler and not case["lost"]]
+    assert 5 * len(overtaken) <= len(sampler), shown(overtaken)
+    silent = [case for case in silent if case not in overtaken]
     assert not silent, shown(silent)
 
 
