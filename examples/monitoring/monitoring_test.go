@@ -37,6 +37,7 @@ type site struct {
 	dir     string
 	agent   *exec.Cmd
 	at      string // of the agent
+	reports string // where it makes reports
 	server  string // of Prometheus
 	engine  string // where DCGM's host engine listens, for whoever looks
 	environ []string
@@ -87,7 +88,7 @@ func (s *site) end(j *job) own {
 func (s *site) serve() {
 	s.t.Helper()
 	s.agent = exec.Command(trial.Binary, "serve", "--gpu", "dcgm="+s.engine, "--listen", s.at, "--spool", s.path("spool"), "--state", s.path("state"),
-		"--socket", s.path("gpu.sock"), "--scrape-interval", "1s")
+		"--socket", s.path("gpu.sock"), "--scrape-interval", "1s", "--report-listen", s.reports, "--report-web-config", s.path("web.yml"))
 	s.agent.Env = s.environ
 	log, err := os.OpenFile(s.path("serve.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -222,7 +223,7 @@ func there(v float64) bool { return v == v }
 func gone(v float64) bool  { return v != v }
 
 func TestAJobThatBeginsToWaitIsSeen(t *testing.T) {
-	s := &site{t: t, dir: t.TempDir(), at: free(t)}
+	s := &site{t: t, dir: t.TempDir(), at: free(t), reports: free(t)}
 	t.Cleanup(func() {
 		if log, err := os.ReadFile(s.path("serve.log")); err == nil && t.Failed() {
 			t.Logf("the agent's log:\n%s", log)
@@ -244,6 +245,9 @@ func TestAJobThatBeginsToWaitIsSeen(t *testing.T) {
 		scenario += standin.A100(gpu, "busy="+s.path(fmt.Sprintf("busy/gpu-%d.busy", gpu))) + fmt.Sprintf("process gpu=%d pid=%d memory=1024\n", gpu, j.Process.Pid)
 	}
 	s.environ = append(os.Environ(), standin.Environment(t, scenario)...)
+	if err := os.WriteFile(s.path("web.yml"), []byte("basic_auth_users:\n  ops: "+hash+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	engine, err := net.Listen("tcp", "127.0.0.1:0") // the stand-in is in the library; what is asked here is only whether somebody listens
 	if err != nil {
 		t.Fatal(err)
@@ -368,6 +372,36 @@ func (s *site) panels() {
 	}
 }
 
+// password is what ops has, and hash its bcrypt hash, of exporter-toolkit's own tests.
+const (
+	password = "fakepassword"
+	hash     = "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
+)
+
+// inABrowser: a report is made for whoever has the password, and for nobody else.
+func (s *site) inABrowser() {
+	s.t.Helper()
+	for user, want := range map[string]int{"ops": http.StatusOK, "guest": http.StatusUnauthorized} {
+		request, err := http.NewRequest(http.MethodGet, "http://"+s.reports+"/report?job=alpha", nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		request.SetBasicAuth(user, password)
+		resp, err := http.DefaultClient.Do(request)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != want {
+			s.t.Errorf("%s: %s, %v", user, resp.Status, err)
+		}
+		if reported := bytes.Contains(page, []byte("train.py")); reported != (want == http.StatusOK) {
+			s.t.Errorf("%s: a report of train.py: %v", user, reported)
+		}
+	}
+}
+
 // ends: the agent stops when it is told to, and what it saw can be reported.
 func (s *site) ends() {
 	s.t.Helper()
@@ -393,6 +427,7 @@ func (s *site) ends() {
 	if err != nil || !(told.Step.Share.Value > 0.1) {
 		s.t.Errorf("the report of alpha: data wait %v, %v", told.Step.Share.Value, err)
 	}
+	s.inABrowser()
 	if err := s.agent.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
