@@ -93,7 +93,7 @@ func Write(r *analysis.Result, dir string, formats []report.Format) ([]string, e
 func put(dir string, files map[string][]byte, rendered error) (written []string, err error) {
 	for _, name := range report.Names(files) {
 		if err := replace(filepath.Join(dir, name), files[name]); err != nil {
-			return written, fmt.Errorf("writing %s: %w", name, err)
+			return written, fmt.Errorf("writing the report: %w", err)
 		}
 		written = append(written, name)
 	}
