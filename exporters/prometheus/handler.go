@@ -31,15 +31,7 @@ func (c *Collector) Handler() http.Handler { return c.handler(scrapeTimeout) }
 func (c *Collector) handler(timeout time.Duration) http.Handler {
 	registry := client.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled()))
-	all := client.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		own, err := c.Gather()
-		if err != nil {
-			return nil, err
-		}
-		rest, err := registry.Gather()
-		return append(own, rest...), err
-	})
-	pages := promhttp.HandlerFor(all, promhttp.HandlerOpts{
+	pages := promhttp.HandlerForTransactional(all{c, registry}, promhttp.HandlerOpts{
 		ErrorLog:            errorLog{c.o.Log},
 		Registry:            registry,
 		MaxRequestsInFlight: pagesAtOnce,
@@ -48,6 +40,21 @@ func (c *Collector) handler(timeout time.Duration) http.Handler {
 	})
 	timed := http.TimeoutHandler(compressed(pages), timeout, fmt.Sprintf("the metrics were not there within %v\n", timeout))
 	return promhttp.InstrumentMetricHandler(registry, AtMost(answersAtOnce, timed))
+}
+
+// all is what a collector shows and then what a registry has.
+type all struct {
+	collector *Collector
+	registry  *client.Registry
+}
+
+func (a all) Gather() ([]*dto.MetricFamily, func(), error) {
+	own, sent, err := a.collector.borrow()
+	if err != nil {
+		return nil, sent, err
+	}
+	rest, err := a.registry.Gather()
+	return append(own, rest...), sent, err
 }
 
 // compressed packs an answer as fast as can be for a server that asks for that, as Prometheus does: a page is a twentieth of its

@@ -1,7 +1,9 @@
 package prometheus
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
@@ -10,13 +12,46 @@ import (
 	"github.com/datawait/datawait/analysis/live"
 )
 
-// page is what one scrape shows.
+// page is what one scrape shows. Its memory is that of an earlier one where that has been sent.
 type page struct {
 	at       uint64 // ns, of the snapshot
 	interval uint64 // ns, for which what is new is 0
 	native   bool
 	samples  []sample
 	series   int // of samples: a histogram is several
+
+	metrics  []dto.Metric       // of samples
+	families []dto.MetricFamily // of names, some without a metric
+}
+
+// gather makes the families that client_golang writes, in the order of their names.
+func (p *page) gather() (shown []*dto.MetricFamily, err error) {
+	p.metrics = slices.Grow(p.metrics[:0], len(p.samples))[:len(p.samples)]
+	for i := range p.samples {
+		s, m := &p.samples[i], &p.metrics[i]
+		if err := s.Write(m); err != nil {
+			return nil, fmt.Errorf("showing %s: %w", s.metric.name, err)
+		}
+		f := &p.families[s.metric.place]
+		f.Metric = append(f.Metric, m)
+	}
+	for i, m := range names {
+		if f := &p.families[i]; len(f.Metric) > 0 {
+			f.Name, f.Help, f.Type = &m.name, &m.help, &m.typed
+			shown = append(shown, f)
+		}
+	}
+	return shown, nil
+}
+
+// empty forgets everything but the memory.
+func (p *page) empty() {
+	clear(p.samples)
+	clear(p.metrics)
+	p.at, p.series, p.samples = 0, 0, p.samples[:0]
+	for i := range p.families {
+		p.families[i].Metric = p.families[i].Metric[:0]
+	}
 }
 
 // sample is a client.Metric whose labels are shared from scrape to scrape: client_golang's own makes and sorts them each time,
@@ -27,7 +62,10 @@ type sample struct {
 	value     float64
 	durations *live.Durations
 	native    bool
-	counter   dto.Counter // what Write hands out, so that it is not made one by one
+
+	// What Write hands out, so that it is not made one by one.
+	counter dto.Counter
+	gauge   dto.Gauge
 }
 
 func (s *sample) Desc() *client.Desc { return s.metric.desc }
@@ -39,7 +77,8 @@ func (s *sample) Write(out *dto.Metric) error {
 		s.counter.Value = &s.value
 		out.Counter = &s.counter
 	case gauge:
-		out.Gauge = &dto.Gauge{Value: &s.value}
+		s.gauge.Value = &s.value
+		out.Gauge = &s.gauge
 	case histogram:
 		out.Histogram = classic(*s.durations)
 		if s.native {

@@ -35,6 +35,8 @@ type metric struct {
 
 	labels []string // all
 	desc   *client.Desc
+	typed  dto.MetricType // kind, as a family has it
+	place  int            // among names
 }
 
 // emit is called once for each series of a name, with the values of metric.more.
@@ -95,6 +97,7 @@ func (t table[T]) made() *table[T] {
 		m.most = max(m.most, 1)
 		m.labels = append(append([]string{}, t.labels...), m.more...)
 		m.desc = client.NewDesc(m.name, m.help, m.labels, nil)
+		m.typed = m.kind.of()
 		t.size += m.most
 	}
 	return &t
