@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/datawait/datawait/analysis/ledger"
@@ -16,6 +17,7 @@ type device struct {
 	told     map[string]recording.AllocationNote // who has it, by who told
 	windows  []recording.GPU                     // counters that are not booked yet
 	window   uint64                              // ns, end of the newest
+	late     uint64                              // ns from the begin of a window until it is told, about the longest of late
 	seen     uint64                              // ns, the last sign of it
 	since    uint64                              // ns, when it was first heard of
 	episodes []*episode                          // not closed yet, in order; the last one may still be open
@@ -80,6 +82,7 @@ func (s *stream) watch(r *recording.Record) {
 		}
 		d.windows = append(d.windows, v)
 		d.window, d.seen = max(d.window, v.End), s.node.now
+		d.tardy(v.Begin)
 	case recording.KindMachine:
 		s.node.machine = machineOf(r.Machine())
 	}
@@ -92,11 +95,37 @@ func (n *Node) allocate(a recording.AllocationNote) {
 	}
 }
 
-// settle books counters that are older than every source's lag, and closes episodes that are over.
-func (d *device) settle(t int64) {
-	slices.SortStableFunc(d.windows, func(a, b recording.GPU) int { return int(int64(a.Begin) - int64(b.Begin)) })
+// mostLate is how long, in ns, is waited for counters: four windows of an exporter that collects every 30 s, as dcgm-exporter does
+// (NVIDIA/dcgm-exporter, pkg/cmd/app.go, collect-interval).
+const mostLate = 120e9
+
+// tardy takes note of how late a window that began then is told. What a source that had stopped makes up for is soon forgotten again.
+func (d *device) tardy(begin uint64) {
+	d.late -= d.late / 32
+	if now := d.node.now; begin >= d.node.options.Begin && begin < now {
+		d.late = min(max(d.late, now-begin), mostLate)
+	}
+}
+
+// settled is the time up to which every source has told: those of the machine with their lag, and the counters of this GPU as late as
+// they come. It is never within a window, so that none is counted of which the tenant may still lose a part.
+func (d *device) settled() uint64 {
+	n := d.node
+	t := n.now - min(n.now, max(n.options.Lag, d.late+d.late/8))
+	slices.SortStableFunc(d.windows, func(a, b recording.GPU) int { return cmp.Compare(a.Begin, b.Begin) })
+	for _, w := range d.windows {
+		if begin := max(w.Begin, d.shown); begin < t && w.End > t {
+			return begin
+		}
+	}
+	return t
+}
+
+// settle books what has been told, and closes episodes that are over.
+func (d *device) settle() {
+	t := d.settled()
 	n := 0
-	for ; n < len(d.windows) && int64(d.windows[n].Begin) < t; n++ {
+	for ; n < len(d.windows) && d.windows[n].Begin < t; n++ {
 		w := &d.windows[n]
 		if w.Begin = max(w.Begin, d.shown); w.Begin >= w.End {
 			continue
@@ -107,7 +136,7 @@ func (d *device) settle(t int64) {
 		}
 	}
 	d.windows = slices.Delete(d.windows, 0, n)
-	d.episodes = slices.DeleteFunc(d.episodes, func(e *episode) bool { return e.settle(t) })
+	d.episodes = slices.DeleteFunc(d.episodes, func(e *episode) bool { return e.settle(int64(t)) })
 }
 
 // trainedOn reports whether some running process trains on it.

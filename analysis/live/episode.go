@@ -12,6 +12,7 @@ import (
 type tenancy struct {
 	Tenancy
 	open    int    // episodes that are not over
+	untold  int    // episodes that are not closed: not all that belongs to them has been told
 	ended   uint64 // ns
 	carried bool
 	resumes uint64 // ns up to which an earlier agent has booked, while the tenant had the GPU; 0 = it had not, or that is made up for
@@ -117,6 +118,7 @@ func (d *device) begins(t Tenant) uint64 {
 func (d *device) begin(t Tenant, at uint64) {
 	of := d.node.tenancy(d, t)
 	of.open++
+	of.untold++
 	of.resume(d, at)
 	for _, other := range d.node.tenancies { // somebody else has it now: nobody has had it all along
 		if other.GPU == d.id {
@@ -140,7 +142,7 @@ func (n *Node) tenancy(d *device, t Tenant) *tenancy {
 	key := tenancyKey{d.id, t}
 	of := n.tenancies[key]
 	if of == nil {
-		of = &tenancy{Tenancy: Tenancy{GPU: d.id, Tenant: t}}
+		of = &tenancy{Tenancy: Tenancy{GPU: d.id, Tenant: t, Since: n.now}}
 		n.tenancies[key] = of
 	}
 	return of
@@ -257,6 +259,8 @@ func (e *episode) settle(t int64) (closed bool) {
 	e.book.Close(int64(e.end))
 	e.unfed()
 	e.of.Books = e.of.Books.Add(e.totals())
+	e.of.untold--
+	e.of.ended = e.gpu.node.now // what it came to is to be seen for as long as anything else
 	return true
 }
 

@@ -270,6 +270,7 @@ func TestJobsOfOneNameAreTwo(t *testing.T) {
 	}
 	b.end(8)
 	m.Tick(at(9))
+	m.Tick(at(50))
 	m.Tick(at(200))
 	if s := m.Snapshot(); len(s.Tenancies) != 1 || len(s.Ranks) != 1 {
 		t.Errorf("what ended long ago is still there: %+v", s)
@@ -593,7 +594,7 @@ func TestRestartGoesOn(t *testing.T) {
 	q.steps(33, 120, 0.5, 0.5, 0) // 17 of them while nobody looked
 	n.Tick(at(51))
 	n.windows(0, 50, 160, 0.5, 0.4, recording.GPUHeldKnown|recording.GPUHeld)
-	n.Tick(at(152.2))
+	n.Tick(at(153.2))
 	r := n.rankOf("train.py")
 	if r.Steps != 140 || r.Hook.Lost != 0 || !r.Carried {
 		t.Errorf("%+v", r)

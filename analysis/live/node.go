@@ -153,18 +153,15 @@ func (n *Node) Tick(now uint64) {
 	}
 	n.assign()
 	for _, d := range n.devices {
-		d.settle(n.settled())
+		d.settle()
 	}
 	n.forget()
 }
 
-// settled is the time up to which every source has told.
-func (n *Node) settled() int64 { return int64(n.now - min(n.now, n.options.Lag)) }
-
 // forget drops rows that ended long ago.
 func (n *Node) forget() {
 	over := func(running bool, ended uint64) bool { return !running && n.now-min(ended, n.now) > n.options.Forget }
-	maps.DeleteFunc(n.tenancies, func(_ tenancyKey, t *tenancy) bool { return over(t.open > 0, t.ended) })
+	maps.DeleteFunc(n.tenancies, func(_ tenancyKey, t *tenancy) bool { return over(t.untold > 0, t.ended) })
 	maps.DeleteFunc(n.ranks, func(_ rankKey, r *rank) bool { return over(r.processes > 0, r.ended) })
 	maps.DeleteFunc(n.groups, func(_ groupKey, g *group) bool { return over(g.processes > 0, g.ended) })
 	called := map[Tenant]bool{}
@@ -198,7 +195,7 @@ const most = 1 << 62
 func (n *Node) job(t Tenant) *job {
 	j := n.jobs[t]
 	if j == nil {
-		j = &job{Job: Job{Tenant: t}}
+		j = &job{Job: Job{Tenant: t, Since: n.now}}
 		n.jobs[t] = j
 	}
 	return j

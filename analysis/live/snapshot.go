@@ -41,8 +41,9 @@ type GPU struct {
 type Tenancy struct {
 	GPU      string // UUID
 	Tenant   Tenant
-	Running  bool // it has the GPU now
-	Carried  bool // it continues what an earlier agent counted
+	Since    uint64 // ns, CLOCK_MONOTONIC: when its counters were 0. Another row of that name, after this one was forgotten, has another
+	Running  bool   // it has the GPU now
+	Carried  bool   // it continues what an earlier agent counted
 	Books    ledger.Totals
 	Activity Activity
 }
@@ -69,6 +70,7 @@ type Rank struct {
 	Rank      unit.Maybe[int]
 	WorldSize unit.Maybe[int]
 	GPU       string // UUID, "" if not known
+	Since     uint64 // ns, CLOCK_MONOTONIC, as of a Tenancy
 	Running   bool
 	Carried   bool   // it continues what an earlier agent counted
 	LastMoved uint64 // ns, CLOCK_MONOTONIC: when a step or a fetch was last seen; 0 = never
@@ -121,6 +123,7 @@ type Hook struct {
 // Job is what is known of a job as a whole on this machine.
 type Job struct {
 	Tenant        Tenant
+	Since         uint64 // ns, CLOCK_MONOTONIC, as of a Tenancy
 	Running       bool
 	Carried       bool // it continues what an earlier agent counted
 	StepTimes     Durations

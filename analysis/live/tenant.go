@@ -119,7 +119,7 @@ func (n *Node) rank(t Tenant, d recording.Declaration) *rank {
 	}
 	r := n.ranks[key]
 	if r == nil {
-		r = &rank{Rank: Rank{Tenant: t}}
+		r = &rank{Rank: Rank{Tenant: t, Since: n.now}}
 		if key.rank >= 0 {
 			r.Rank.Rank = unit.Some(*d.Rank)
 		}

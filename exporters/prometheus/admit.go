@@ -10,34 +10,36 @@ type candidate struct {
 	key   key
 	order order
 	size  int
+	rows  int    // that are this subject
+	since uint64 // ns, of the newest of them
 	show  func(*page, *set)
 }
 
 // candidates makes one of each subject. Rows whose labels are the same are one subject: their counters are added, and it runs if
 // one of them does.
 func candidates[T any](t *table[T], rows []T) []candidate {
-	type subject struct {
-		row  T
-		rows int
-	}
-	subjects := make([]subject, 0, len(rows))
+	subjects := make([]T, 0, len(rows))
 	at := make(map[values]int, len(rows))
 	out := make([]candidate, 0, len(rows))
 	for i := range rows {
-		v := t.values(&rows[i])
+		v, since := t.values(&rows[i]), uint64(0)
+		if t.since != nil {
+			since = t.since(&rows[i])
+		}
 		if n, twice := at[v]; twice {
-			t.merge(&subjects[n].row, &rows[i])
-			subjects[n].rows++
+			t.merge(&subjects[n], &rows[i])
+			out[n].rows++
+			out[n].since = max(out[n].since, since)
 			continue
 		}
 		at[v] = len(subjects)
-		subjects = append(subjects, subject{rows[i], 1})
-		out = append(out, candidate{key: key{t.title, v}})
+		subjects = append(subjects, rows[i])
+		out = append(out, candidate{key: key{t.title, v}, size: t.size, rows: 1, since: since})
 	}
 	for i := range out {
-		s, c := &subjects[i], &out[i]
-		c.order, c.size = t.order(&s.row), t.size
-		c.show = func(p *page, set *set) { t.show(p, set, &s.row, s.rows) }
+		row, c := &subjects[i], &out[i]
+		c.order = t.order(row)
+		c.show = func(p *page, set *set) { t.show(p, set, row, c.rows, c.since) }
 	}
 	return out
 }
@@ -70,8 +72,8 @@ func (c *Collector) admit(p *page, all []candidate, reserved int) (dropped int) 
 // give gives a subject its place in this scrape, and returns how many series that takes.
 func (c *Collector) give(n candidate) int {
 	s := c.sets[n.key]
-	if s == nil {
-		s = &set{born: c.turn, rows: 1, values: n.key.values}
+	if s == nil || s.another(n.rows, n.since) {
+		s = &set{born: c.turn, rows: 1, since: n.since, values: n.key.values}
 		c.sets[n.key] = s
 	}
 	s.turn = c.turn

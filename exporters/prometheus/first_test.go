@@ -120,6 +120,35 @@ func TestAGoneSetIsForgotten(t *testing.T) {
 	expect(t, x.at(140, oneJob(13)), map[string]float64{steps: 65, allocated: 13})
 }
 
+// Nobody scraped while a job was forgotten and another of its name began. Its counters begin anew, however far the first had come.
+func TestAnotherJobOfTheNameIsAnotherSet(t *testing.T) {
+	x := newTarget(t, Options{ScrapeInterval: time.Second})
+	x.at(100, oneJob(500))
+	expect(t, x.at(110, oneJob(510)), map[string]float64{steps: 2550, allocated: 510, throttled: 510})
+	again := func(n uint64) live.Snapshot {
+		s := oneJob(n)
+		s.Ranks[0].Since, s.Tenancies[0].Since, s.Jobs[0].Since = 2000*second, 2000*second, 2000*second
+		return s
+	}
+	expect(t, x.at(2100, again(3)), map[string]float64{steps: 0, allocated: 0, throttled: 0, "datawait_step_duration_seconds_count{job=a}": 0})
+	expect(t, x.at(2110, again(13)), map[string]float64{steps: 65, allocated: 13, throttled: 13, "datawait_step_duration_seconds_count{job=a}": 1})
+}
+
+// The same where two jobs are one set: what is left goes on, and no counter falls.
+func TestOneOfTwoJobsOfANameIsAnother(t *testing.T) {
+	x := newTarget(t, Options{ScrapeInterval: time.Second})
+	two := func(a, b, since uint64) live.Snapshot {
+		s, o := oneJob(a), oneJob(b)
+		o.Ranks[0].Since = since * second
+		s.Ranks = append(s.Ranks, o.Ranks...)
+		return s
+	}
+	x.at(100, two(500, 300, 0))
+	expect(t, x.at(110, two(510, 310, 0)), map[string]float64{steps: 4100})
+	expect(t, x.at(2100, two(520, 0, 2000)), map[string]float64{steps: 4100})
+	expect(t, x.at(2110, two(530, 10, 2000)), map[string]float64{steps: 4200})
+}
+
 func healthSets(x *target) (keys []key) {
 	for k := range x.collector.sets {
 		if k.table == machineTable.title || k.table == spoolTable.title || k.table == agentTable.title {

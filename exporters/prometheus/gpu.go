@@ -21,6 +21,7 @@ var tenancyTable = table[live.Tenancy]{
 		into.Activity = addActivity(into.Activity, from.Activity)
 	},
 	carried: func(t *live.Tenancy) bool { return t.Carried },
+	since:   func(t *live.Tenancy) uint64 { return t.Since },
 	order: func(t *live.Tenancy) order {
 		if t.Running {
 			return heldNow

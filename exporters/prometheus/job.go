@@ -25,6 +25,7 @@ var jobTable = table[live.Job]{
 	values:  func(j *live.Job) values { return tenantValues(j.Tenant) },
 	merge:   joinJobs,
 	carried: func(j *live.Job) bool { return j.Carried },
+	since:   func(j *live.Job) uint64 { return j.Since },
 	order: func(j *live.Job) order {
 		if j.Running {
 			return jobsNow

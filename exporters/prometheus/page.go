@@ -95,10 +95,10 @@ func (p *page) put(m *metric, c *slot, value float64) {
 }
 
 // show puts the series of one subject on the page.
-func (t *table[T]) show(p *page, s *set, row *T, rows int) {
-	w := writer{page: p, set: s, names: len(t.labels), plain: t.plain, fewer: rows < s.rows}
+func (t *table[T]) show(p *page, s *set, row *T, rows int, since uint64) {
+	w := writer{page: p, set: s, names: len(t.labels), plain: t.plain, fewer: rows < s.rows || since != s.since}
 	w.carried = t.carried != nil && t.carried(row)
-	s.rows = rows
+	s.rows, s.since = rows, since
 	put := w.put
 	for i := range t.families {
 		f := &t.families[i]
@@ -117,7 +117,7 @@ type writer struct {
 	set     *set
 	names   int // labels of the subject
 	plain   bool
-	fewer   bool // a row is gone that was counted before
+	fewer   bool // a row may be gone that was counted before
 	carried bool
 
 	metric *metric

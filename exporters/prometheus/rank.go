@@ -22,6 +22,7 @@ var rankTable = table[trainer]{
 	values:  func(p *trainer) values { return tenantValues(p.Tenant, number(p.Rank.Rank.Get())) },
 	merge:   func(into, from *trainer) { into.join(from) },
 	carried: func(p *trainer) bool { return p.Carried },
+	since:   func(p *trainer) uint64 { return p.Since },
 	order: func(p *trainer) order {
 		if p.Running {
 			return ranksNow

@@ -14,10 +14,17 @@ type set struct {
 	born   uint64 // the scrape that showed it first
 	turn   uint64 // the one that showed it last
 	rows   int    // of the snapshot that it was made of
+	since  uint64 // ns, of the newest of them
 	values values
 	parts  [parts]birth
 	slots  [][]slot // by number of family, then of series
 	steps  tally
+}
+
+// another reports whether a row is not the one that was shown: that was forgotten while nobody scraped, and a job of its name has begun
+// anew. Among several that are added up one may be another, and the set goes on.
+func (s *set) another(rows int, since uint64) bool {
+	return rows == 1 && s.rows == 1 && since != s.since
 }
 
 // birth is how far a part of a set has come: not there, 0, or real.
@@ -70,7 +77,7 @@ type counted struct {
 	lift  float64 // what rows had counted that are gone, and that others with the same labels do not count
 }
 
-// next returns what is shown now. fewer says that a row that was counted before is gone: what is left goes on from what was shown.
+// next returns what is shown now. fewer says that a row that was counted before may be gone: what is left goes on from what was shown.
 // A counter that went back without that is in error and waits until it has come so far again.
 func (c *counted) next(raw float64, fewer bool) float64 {
 	v := raw + c.lift

@@ -71,6 +71,7 @@ type table[T any] struct {
 	values  func(*T) values
 	merge   func(into, from *T) // two rows whose labels are the same
 	carried func(*T) bool
+	since   func(*T) uint64 // ns, when its counters were 0; nil = its rows are always the same
 	order   func(*T) order
 	plain   bool // its counters are the agent's own and begin with it: neither 0 first nor held
 
