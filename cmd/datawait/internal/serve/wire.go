@@ -7,12 +7,14 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/datawait/datawait/cmd/datawait/internal/gpusource"
 	"github.com/datawait/datawait/cmd/datawait/internal/gpuwatch"
 	"github.com/datawait/datawait/probe/alloc"
 	"github.com/datawait/datawait/probe/clock"
+	"github.com/datawait/datawait/probe/gpu/scrape"
 	"github.com/datawait/datawait/probe/recording"
 )
 
@@ -59,7 +61,7 @@ func (w *wire) Records(id recording.StreamID, records []recording.Record) error 
 	for i := range records {
 		switch r := &records[i]; {
 		case r.Kind() == recording.KindGPU:
-			_, w.gpu.window = r.Times()
+			w.gpu.begin, w.gpu.window = r.Times()
 		case r.Kind() == recording.KindGPUProcess:
 			w.seen.Process(id, r.GPUProcess())
 		case r.Kind() == recording.KindSource && id == w.child:
@@ -89,6 +91,7 @@ func (w *wire) Note(id recording.StreamID, raw json.RawMessage) error {
 		}
 		for _, g := range told.GPUs {
 			w.gpu.gpus[g.GPU] = g.Why
+			w.gpu.second = w.gpu.second || strings.Contains(g.Source, scrape.Name)
 		}
 	}
 	err := w.books.Note(id, raw)
@@ -113,7 +116,9 @@ func (w *wire) End(id recording.StreamID) {
 type gpuHealth struct {
 	began  uint64 // ns, when its stream was declared
 	at     uint64 // ns, end of its newest report; 0 = none came
-	window uint64 // ns, end of the newest counter window; 0 = none came
+	begin  uint64 // ns, of the newest counter window
+	window uint64 // ns, its end; 0 = none came
+	second bool   // counters are at second hand: an exporter collects them when it likes
 	up     bool
 	why    string
 	cpu    float64 // s, so far
@@ -151,10 +156,20 @@ func (h *gpuHealth) problem(w *gpuwatch.Watch, o Options) error {
 		return errors.New(h.why)
 	case !h.up:
 		return errors.New("the GPU source failed and does not say why")
-	case len(h.gpus) > 0 && clock.Mono()-max(h.began, h.window) > uint64(silent+o.Interval):
+	case len(h.gpus) > 0 && clock.Mono()-max(h.began, h.window) > h.patience(o):
 		return fmt.Errorf("no counters come%s", h.gpus)
 	}
 	return nil
+}
+
+// patience is for how long, in ns, no window need come. An exporter's have to have changed twice before there is one, and are as long as
+// it likes: half a minute where nobody chose.
+func (h *gpuHealth) patience(o Options) uint64 {
+	quiet := uint64(silent + o.Interval)
+	if h.second {
+		quiet = max(quiet, uint64(100*time.Second), 2*(h.window-h.begin))
+	}
+	return quiet
 }
 
 // String lists why, each reason once.
