@@ -170,13 +170,16 @@ func (k *rank) crewPart() float64 {
 // testTimes adds what the cached-data test measured, where it may be believed.
 func (r *run) testTimes(t *loader.StepTimes) {
 	const why = "no cached-data test timed it on the device"
-	t.Cached, t.Copy, t.Interference = unit.None[stat.Estimate](why), unit.None[stat.Estimate](why), unit.None[float64](why)
+	t.Live, t.Cached, t.Copy, t.Interference = unit.None[stat.Estimate](why), unit.None[stat.Estimate](why), unit.None[stat.Estimate](why), unit.None[float64](why)
 	if r.test == nil || r.test.Grade == stat.GradeC {
 		return
 	}
 	live, ok := t.Seconds.Get()
 	if !ok {
 		return
+	}
+	if leg, ok := r.test.Legs[recording.LegLive.String()]; ok {
+		t.Live = leg.Seconds
 	}
 	if leg, ok := r.test.Legs[recording.LegHostCached.String()]; ok {
 		t.Cached = leg.Seconds

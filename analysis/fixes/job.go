@@ -31,7 +31,7 @@ func (s state) epochStart() float64 { return s.start + s.extra + s.law.Build() }
 // newJob reads the model once, for all fixes.
 func newJob(m loader.Model) *job {
 	j := &job{model: m, p: m.Parameters, now: state{law: m.Law}}
-	j.step = m.Parameters.Step.Seconds.Or(zero).Value
+	j.step = m.Pace.Or(zero).Value
 	j.now.collate = math.Min(j.now.law.CPU, m.Parameters.Batch.Collate.Or(0))
 	j.now.stall = m.Parameters.Around.Stalls.PerStep
 	j.readEpoch()

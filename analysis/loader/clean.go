@@ -13,7 +13,7 @@ const largest = 1e15
 // that nothing further on needs to ask.
 func clean(p Parameters) Parameters {
 	s, b, h, e, d := &p.Step, &p.Batch, &p.Host, &p.Epoch, &p.Device
-	for _, v := range []*Est{&s.Seconds, &s.Wait, &s.Exposed, &s.Cached, &s.Copy, &b.Wall, &b.CPU, &b.OffCPU, &b.PerReading, &p.Solo.Wall, &p.Solo.OffCPU, &e.Seconds} {
+	for _, v := range []*Est{&s.Seconds, &s.Wait, &s.Exposed, &s.Live, &s.Cached, &s.Copy, &b.Wall, &b.CPU, &b.OffCPU, &b.PerReading, &p.Solo.Wall, &p.Solo.OffCPU, &e.Seconds} {
 		cleanEst(v)
 	}
 	for _, v := range []*Num{

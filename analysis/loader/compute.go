@@ -9,6 +9,7 @@ import (
 // fillCompute finds C, the step with its batches in memory, from the best witness there is.
 func (m *Model) fillCompute() {
 	s := m.Parameters.Step
+	m.Pace = s.Seconds
 	c, ok := m.ceiling()
 	if !ok {
 		return
@@ -21,26 +22,7 @@ func (m *Model) fillCompute() {
 		m.Law.Copy = math.Min(copied.Value, c.Value)
 	}
 	m.fillAhead()
-}
-
-// sooner is the part of a step by which the training thread must come back before the device is done, for launches to run ahead.
-const sooner = 0.05
-
-// fillAhead finds whether the training thread comes back to next() before the device is done. Then the device has something to run
-// while the thread waits: a host that waits half of the time beside a busy device loses nothing. How far the device may be
-// behind is not measured; one step is taken, the least that explains what was seen.
-func (m *Model) fillAhead() {
-	m.Law.Outside = m.Law.Compute
-	s := m.Parameters.Step
-	t, ok := s.Seconds.Get()
-	wait, okWait := s.Wait.Get()
-	if !ok || !okWait {
-		return
-	}
-	if host := math.Max(0, t.Value-wait.Value); host < m.Law.Compute-sooner*t.Value {
-		m.Law.Outside, m.Law.Ahead = host, int(math.Ceil(m.Law.Fetches))
-		m.assume("the device is at most one step behind the training thread")
-	}
+	m.fillPace()
 }
 
 // ceiling returns C: measured on cached batches; else the live step less the wait that the device felt; else less the whole
@@ -104,7 +86,7 @@ func inferred(t, part stat.Estimate, g stat.Grade) stat.Estimate {
 func (m *Model) fillHost() {
 	resident, ok := m.Parameters.Device.Resident.Get()
 	cpu, okCPU := m.Parameters.Step.MainCPU.Get()
-	t, okT := m.Parameters.Step.Seconds.Get()
+	t, okT := m.Pace.Get()
 	m.Law.MainCPU = cpu
 	if !ok || !okCPU || !okT || !m.Known.Compute {
 		return

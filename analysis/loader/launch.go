@@ -17,7 +17,7 @@ func (m Model) Launching() bool {
 	if !m.Known.Compute || m.Law.Compute <= 0 {
 		return false
 	}
-	step := m.Parameters.Step.Seconds.Or(noEstimate).Value
+	step := m.Pace.Or(noEstimate).Value
 	resident, okResident := m.Parameters.Device.Resident.Get()
 	if n, ok := m.Parameters.Device.Launches.Get(); ok && m.Law.Host > mainPart*m.Law.Compute {
 		return n >= manyLaunches && okResident && resident*step/n < smallKernel

@@ -37,7 +37,7 @@ func (m Model) LinkBound() (n Narrow, ok bool) {
 	}
 	if m.Parameters.Step.Copy.IsKnown() {
 		n.Lost = m.Law.Copy * (1 - n.Part)
-		n.Bound = m.Law.Copy >= copiesCount*m.Parameters.Step.Seconds.Or(noEstimate).Value && m.Law.Copy > 0
+		n.Bound = m.Law.Copy >= copiesCount*m.Pace.Or(noEstimate).Value && m.Law.Copy > 0
 	}
 	return n, true
 }

@@ -12,6 +12,7 @@ import (
 type Model struct {
 	Parameters Parameters
 	Law        Law // of the configuration that ran
+	Pace       Est // seconds from one step to the next, by whoever sets it: the training thread, or the device behind it
 
 	// Trusted says that the replay came within [Gate] of the measured step, and its wait of the measured wait. Reason is why not,
 	// and what to record instead.
@@ -66,12 +67,16 @@ func New(p Parameters) Model {
 	m.Law.Fetches = positive(p.Step.Fetches, 1)
 	m.fillCompute()
 	m.film.couple(p, m.Known.Cached)
+	if m.Law.Ahead > 0 {
+		m.film.forgetOutside()
+	}
 	m.fillHost()
 	m.fillCores()
 	m.fillBuild()
 	m.fillHandoff()
 	m.fillShared()
 	m.fillQueue()
+	m.fillDepth()
 	m.check()
 	return m
 }
@@ -85,7 +90,7 @@ const (
 
 // check replays the configuration that ran, and compares.
 func (m *Model) check() {
-	t, ok := m.Parameters.Step.Seconds.Get()
+	t, ok := m.Pace.Get()
 	if !ok || !(t.Value > 0) {
 		m.Reason = "no steady step was measured: too few steps lie outside epoch starts and warm-up. Record longer epochs or a longer run"
 		return
@@ -95,8 +100,9 @@ func (m *Model) check() {
 		m.Reason = "neither the cached-data test nor the data wait says how long a step takes without loading. Record with the hook in the training process, or use diagnose"
 		return
 	}
-	if need := max(fewestSteps, int(math.Ceil(float64(fewestRounds*m.Law.Workers)/m.Law.Fetches))); t.N < need {
-		m.Reason = fmt.Sprintf("only %s measured; a ranking needs %d. Record a longer run", plural(t.N, "steady step was", "steady steps were"), need)
+	n := m.Parameters.Step.Seconds.Or(noEstimate).N
+	if need := max(fewestSteps, int(math.Ceil(float64(fewestRounds*m.Law.Workers)/m.Law.Fetches))); n < need {
+		m.Reason = fmt.Sprintf("only %s measured; a ranking needs %d. Record a longer run", plural(n, "steady step was", "steady steps were"), need)
 		return
 	}
 	if m.Law.Workers > replay.MostWorkers || m.Law.Workers*m.Law.Prefetch > replay.MostQueued {

@@ -51,6 +51,9 @@ type StepTimes struct {
 	Wait    Est // inside next() of the training loader; at W = 0 this is the build itself
 	Exposed Est // the part of Wait in which the device had nothing to run
 
+	// Live is a step of the cached-data test's live blocks, at both ends of which the device was waited for. Where launches run ahead it
+	// is longer than Seconds by what the device has still to do when a step ends; unknown when no test ran.
+	Live Est
 	// Cached is a step whose batches are already in host memory (leg host-cached): the ceiling of every data fix.
 	// Unknown when no test ran; the model then falls back on Seconds − Exposed, else Seconds − Wait, with a lower grade.
 	Cached Est

@@ -57,6 +57,20 @@ func (f *film) couple(p Parameters, cached bool) {
 	}
 }
 
+// forgetOutside forgets how long single steps took outside next(). Where launches run ahead that is no time of the device: a thread that waits
+// once until the queue is empty, or full, would else be replayed as one batch that takes the device so long.
+func (f *film) forgetOutside() {
+	forget := func(t replay.Tape) {
+		for i := range t {
+			t[i].Outside = 1
+		}
+	}
+	forget(f.tape)
+	for _, l := range f.lanes {
+		forget(l.Tape)
+	}
+}
+
 // run replays one rank, or several that wait for one another.
 func (f *film) run(l Law, lanes []replay.Lane, batches int) replay.Outcome {
 	var out replay.Outcome

@@ -49,7 +49,7 @@ type Change func(Law) Law
 func (m Model) Predict(change Change) stat.Estimate {
 	after := change(m.Law)
 	now := m.Replay(m.Law)
-	t := m.Parameters.Step.Seconds.Or(stat.Estimate{Value: now})
+	t := m.Pace.Or(stat.Estimate{Value: now})
 	value := math.Max(after.Compute, m.Replay(after)+t.Value-now)
 	low, high := value, value
 	if m.film != nil {

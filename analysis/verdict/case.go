@@ -24,7 +24,7 @@ type subject struct {
 	l loader.Law
 	t loader.Terms
 
-	step float64 // T
+	step float64 // T, at the pace of whoever sets it
 	// gain is the share of a step that a perfect loader would win: what it takes beyond C and the hand-off. Negative is 0.
 	gain  float64
 	judge bool // step and C are known
@@ -32,7 +32,7 @@ type subject struct {
 
 func newSubject(f Facts, m loader.Model) *subject {
 	s := &subject{f: f, m: m, p: m.Parameters, l: m.Law, t: m.Law.Terms()}
-	t, ok := s.p.Step.Seconds.Get()
+	t, ok := m.Pace.Get()
 	if !ok || !(t.Value > 0) || !m.Known.Compute {
 		return s
 	}

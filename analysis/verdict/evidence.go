@@ -77,7 +77,7 @@ func (s *subject) device(e evidence) evidence {
 // busy is the device's busy seconds per step.
 func (s *subject) busy() (float64, bool) {
 	r, ok := s.p.Device.Resident.Get()
-	t, okStep := s.p.Step.Seconds.Get()
+	t, okStep := s.m.Pace.Get()
 	return r * t.Value, ok && okStep
 }
 
