@@ -7,6 +7,7 @@
 // the next batch is built) takes time beside the next build, what the training thread does to take it over takes the thread's own.
 //
 // Where builds have a core each and hold each other up nowhere, a recursion over the batches is exact ([Player.Play] then costs
-// some ten nanoseconds a batch). Else the builds are played event by event: those on the CPU share the cores evenly, as a fair
-// scheduler has it, and what serves one build at a time is a queue. A slow twin in the tests knows neither shortcut.
+// some ten nanoseconds a batch). Else the builds are played event by event, some fifty nanoseconds a batch however many workers
+// there are: those on the CPU share the cores evenly, as a fair scheduler has it, and what serves one build at a time is a queue. A
+// slow twin in the tests knows neither shortcut.
 package replay

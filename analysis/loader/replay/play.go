@@ -21,7 +21,7 @@ func (p *Player) Play(setup Setup, t Tape, batches int) Outcome {
 	p.setup = setup // here, or every replay would leave something for the collector
 	s := &p.setup
 	if !s.sane() {
-		return Outcome{Seconds: math.NaN(), Wait: math.NaN(), Starved: math.NaN(), Queued: math.NaN()}
+		return nothing
 	}
 	s.Prefetch = max(s.Prefetch, 1)
 	round := max(s.Workers, 1)

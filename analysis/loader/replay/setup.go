@@ -1,5 +1,7 @@
 package replay
 
+import "math"
+
 // Setup is one configuration of a loader and of the training loop that it feeds. Times are seconds per batch, as means: a [Tape]
 // says how single batches differ. The zero Setup is a loop that does nothing.
 type Setup struct {
@@ -41,6 +43,9 @@ type Outcome struct {
 	Queued  float64 // a build, runnable but without a core
 }
 
+// nothing is the outcome of what cannot be played.
+var nothing = Outcome{Seconds: math.NaN(), Wait: math.NaN(), Starved: math.NaN(), Queued: math.NaN()}
+
 // Crowded says whether builds may hold each other up: more of them than cores, or something that serves one at a time.
 func (s *Setup) Crowded() bool {
 	if s.Workers == 0 {
@@ -75,4 +80,21 @@ func (s *Setup) load() float64 {
 		return 0
 	}
 	return min(1, s.Main/s.Outside)
+}
+
+// share is how much of a CPU second each of so many builds gets in a second. The training process keeps the cores that it needs, up
+// to half of them: it may spin for its device as well as compute, so it is not held up.
+func (s *Setup) share(builds int, load float64) float64 {
+	if builds == 0 {
+		return 1
+	}
+	want := float64(builds) * max(s.Threads, 1)
+	rate := 1.0
+	if s.WorkerCores > 0 {
+		rate = min(rate, s.WorkerCores/want)
+	}
+	if s.JobCores > 0 {
+		rate = min(rate, max(s.JobCores-load, s.JobCores/2)/want)
+	}
+	return rate
 }

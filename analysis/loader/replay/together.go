@@ -1,5 +1,7 @@
 package replay
 
+import "math"
+
 // Lane is one rank of a job whose ranks wait for one another: its own batches, and its own builds.
 type Lane struct {
 	Tape  Tape
@@ -10,6 +12,7 @@ type Lane struct {
 type lane struct {
 	setup    Setup
 	tape     Tape
+	row      int // of the tape: the batch that is trained on next
 	crew     crew
 	consumer consumer
 	ends     []float64
@@ -47,7 +50,9 @@ func (p *Player) PlayTogether(setup Setup, lanes []Lane, every, batches int) Out
 			start = all[0].consumer.trained()
 		}
 		for _, l := range all {
-			l.step(b)
+			if !l.step() {
+				return nothing
+			}
 		}
 		if (b+1)%every == 0 {
 			wait(all)
@@ -61,10 +66,12 @@ func (l *lane) begin(s Setup, from Lane) {
 		l.tape = alike
 	}
 	s.Wait, s.Exclusive, s.CPU = s.Wait*from.Build, s.Exclusive*from.Build, s.CPU*from.Build
-	l.setup = s
+	l.setup, l.row = s, 0
 	l.crew.reset(&l.setup, l.tape)
-	for range s.Workers * s.Prefetch {
-		l.crew.ask(l.crew.asked % s.Workers)
+	for range s.Prefetch {
+		for i := range s.Workers {
+			l.crew.ask(i)
+		}
 	}
 	l.ends = grown(l.ends, s.Ahead)
 	l.consumer = consumer{setup: &l.setup, ends: l.ends}
@@ -85,16 +92,23 @@ func wait(all []*lane) {
 	}
 }
 
-// step trains on the next batch.
-func (l *lane) step(b int) {
+// step trains on the next batch; false if none comes.
+func (l *lane) step() bool {
 	k, c := &l.crew, &l.consumer
-	k.load = l.setup.load()
+	k.rates = k.busy
 	k.advance(c.now)
-	k.load = 0
-	who, arrives := k.await(b)
-	taken := c.step(arrives, l.tape[b%len(l.tape)].Outside)
+	k.rates = k.idle
+	who, arrives := k.await()
+	if math.IsInf(arrives, 1) {
+		return false
+	}
+	taken := c.step(arrives, l.tape[l.row].Outside)
+	if l.row++; l.row == len(l.tape) {
+		l.row = 0
+	}
 	k.advance(taken)
-	k.deliver(b, who)
+	k.deliver(who)
+	return true
 }
 
 func (l *lane) outcome(start float64, batches int) Outcome {
