@@ -106,6 +106,36 @@ func TestAHandfulOfStepsRanksNothing(t *testing.T) {
 	}
 }
 
+// TestOneReadThatHangsIsNoMean: eighty builds of 9 ms and then 40 s in each of two workers (scenario S29). The step takes half a second on
+// average, and no step took that; nothing is predicted from it, and no error is stated. As many slow builds as make a mean are replayed.
+func TestOneReadThatHangsIsNoMean(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		hangs   func(batch int) bool
+		trusted bool
+	}{
+		{"at the end", func(batch int) bool { return batch >= 80 }, false},
+		{"again and again", func(batch int) bool { return batch%9 >= 7 }, true},
+	} {
+		job := simulate.Job{Epochs: 1, Steps: 81, Workers: 2, Prefetch: 2, Handoff: ms, Compute: 20 * ms, SM: 0.9, Build: func(_, _, batch int) int64 {
+			if c.hangs(batch) {
+				return 40_000 * ms
+			}
+			return 9 * ms
+		}}
+		m, _ := job.Play()
+		r, err := Run([]recording.Reader{m}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		off, known := r.Model.ReplayError.Get()
+		t.Logf("%s: off by %v (%v) %s", c.name, off, known, r.Model.Reason)
+		if r.Model.Trusted != c.trusted || known != c.trusted || !c.trusted && (len(r.Fixes) > 0 || !strings.Contains(r.Model.Reason, "is not known")) {
+			t.Errorf("%s: trusted %v, %d fixes, off by %v (%v): %s", c.name, r.Model.Trusted, len(r.Fixes), off, known, r.Model.Reason)
+		}
+	}
+}
+
 // TestTheReplayRefusesWhatItDoesNotKnow: builds, hand-offs and the step without loading are all as recorded, and yet the run
 // took longer than they explain. The control shows that it is the hidden part alone that is refused.
 func TestTheReplayRefusesWhatItDoesNotKnow(t *testing.T) {

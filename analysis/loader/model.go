@@ -100,9 +100,7 @@ func (m *Model) check() {
 		m.Reason = "neither the cached-data test nor the data wait says how long a step takes without loading. Record with the hook in the training process, or use diagnose"
 		return
 	}
-	n := m.Parameters.Step.Seconds.Or(noEstimate).N
-	if need := max(fewestSteps, int(math.Ceil(float64(fewestRounds*m.Law.Workers)/m.Law.Fetches))); n < need {
-		m.Reason = fmt.Sprintf("only %s measured; a ranking needs %d. Record a longer run", plural(n, "steady step was", "steady steps were"), need)
+	if m.Reason = m.tooLittle(); m.Reason != "" {
 		return
 	}
 	if m.Law.Workers > replay.MostWorkers || m.Law.Workers*m.Law.Prefetch > replay.MostQueued {
@@ -129,6 +127,20 @@ func (m *Model) check() {
 		}
 	}
 	m.Trusted = true
+}
+
+// tooLittle says why the steps that were measured are too few to know what one takes; "" if they are not. A mean that may be next to nothing
+// by its own spread is that of a few steps which took nearly all of the time: a read that hangs for 40 s after eighty of 9 ms (scenario S29).
+func (m *Model) tooLittle() string {
+	t := m.Parameters.Step.Seconds.Or(noEstimate)
+	if need := max(fewestSteps, int(math.Ceil(float64(fewestRounds*m.Law.Workers)/m.Law.Fetches))); t.N < need {
+		return fmt.Sprintf("only %s measured; a ranking needs %d. Record a longer run", plural(t.N, "steady step was", "steady steps were"), need)
+	}
+	if t.Low > 0 {
+		return ""
+	}
+	return fmt.Sprintf("a few of the %d steady steps took nearly all of the time: what a step takes on average is not known (%.1f ms, 95 %% interval 0 to %.1f). Record a longer run",
+		t.N, t.Value*1e3, t.High*1e3)
 }
 
 // plural writes a number with what it counts.
