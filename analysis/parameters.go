@@ -209,6 +209,7 @@ func (b *crew) batchCosts() loader.BatchCosts {
 		FromDisk:   num(load.CostReadBytes),
 		Bytes:      num(load.CostBytes),
 		Tensors:    num(load.CostTensors),
+		Sleeps:     num(load.CostSleeps),
 	}
 	c.Read, _ = b.bytes()
 	reads := b.reads(c.Read, c.Files, c.Requests)

@@ -264,11 +264,11 @@ const (
 	CostRequests
 	CostTensors
 	CostSamples
-	CostRChar       // bytes through read()
-	CostReadBytes   // bytes from a device
-	CostInvoluntary // context switches
-	CostMeasured    // seconds, wall: of those batches whose CPU time is known
-	CostFields      // how many there are
+	CostRChar     // bytes through read()
+	CostReadBytes // bytes from a device
+	CostSleeps    // times that a thread of the process went to sleep: voluntary context switches
+	CostMeasured  // seconds, wall: of those batches whose CPU time is known
+	CostFields    // how many there are
 )
 
 var nan = float32(math.NaN())

@@ -208,5 +208,5 @@ func (b *Builds) io(rec *recording.Record) {
 	}
 	v := rec.IO()
 	s := b.Costs.from(0)
-	s[CostRChar], s[CostReadBytes], s[CostInvoluntary] = reading(v.RChar), reading(v.ReadBytes), reading(v.Involuntary)
+	s[CostRChar], s[CostReadBytes], s[CostSleeps] = reading(v.RChar), reading(v.ReadBytes), reading(v.Voluntary)
 }

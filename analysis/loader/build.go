@@ -22,6 +22,9 @@ func (m *Model) fillBuild() {
 		return
 	}
 	m.Known.Build, m.Known.Split = true, okCPU
+	if m.crowdedByHelpers() {
+		off = m.withoutHelpers(off)
+	}
 	if !okCPU {
 		m.assume("a build is waiting, not computing (its CPU time was not seen)")
 	}

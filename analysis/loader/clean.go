@@ -18,7 +18,7 @@ func clean(p Parameters) Parameters {
 	}
 	for _, v := range []*Num{
 		&s.Interference, &s.MainCPU, &s.Fetches, &s.Handoff, &s.HandoffFloor, &s.HandoffReady, &s.HandoffLate,
-		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors, &b.ReadTimes, &b.Set,
+		&b.ProcessCPU, &b.RunQueue, &b.Collate, &b.CV, &b.Samples, &b.Files, &b.Requests, &b.Read, &b.FromDisk, &b.Bytes, &b.Tensors, &b.Sleeps, &b.ReadTimes, &b.Set,
 		&h.Usable, &h.Affinity, &h.Quota, &h.Cpuset, &h.Online, &h.Busy, &h.Foreign, &h.WorkerRunQueue, &h.Throttled,
 		&e.WorkerStart, &e.FirstBuild, &e.Wall, &e.Share, &d.Resident, &d.SMActive, &d.SMComputing, &d.Tensor, &d.FP32, &d.DRAM, &d.Power, &d.Launches,
 		&d.Clock.Thermal, &d.Clock.Hardware, &d.Clock.PowerCap, &d.Clock.Of, &d.Clock.Steps, &d.Link.Narrow, &d.Link.In,

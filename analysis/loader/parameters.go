@@ -84,6 +84,7 @@ type BatchCosts struct {
 	RunQueue   Num // runnable but not running, cgroup throttling included
 	OffCPU     Est // waiting for storage, locks or helper threads
 	Collate    Num // wall, inside collate_fn; part of Wall
+	Sleeps     Num // times that a thread of the worker went to sleep
 	CV         Num // standard deviation ÷ mean of Wall, over batches
 
 	Samples  Num // samples in it

@@ -26,8 +26,12 @@ func (m *Model) fillShared() {
 	alone, okAlone := m.Parameters.Solo.OffCPU.Get()
 	off, okOff := m.Parameters.Batch.OffCPU.Get()
 	n := m.inProgress()
-	if !okAlone || !okOff || n < company {
-		m.sharedUnknown()
+	switch {
+	case !okAlone || !okOff || n < company:
+		m.sharedUnknown("none was measured alone and in company")
+		return
+	case m.crowdedByHelpers():
+		m.sharedUnknown("what they wait for their helper threads hides it")
 		return
 	}
 	m.Known.Shared = true
@@ -62,8 +66,8 @@ func (m *Model) wallInCompany() float64 {
 }
 
 // sharedUnknown lets the interval reach to the case that all off-CPU time is exclusive, as far as the step that ran allows it.
-func (m *Model) sharedUnknown() {
-	m.assume("builds do not hold each other up outside the CPU (none was measured alone and in company)")
+func (m *Model) sharedUnknown(why string) {
+	m.assume("builds do not hold each other up outside the CPU (" + why + ")")
 	most := m.Law.Off
 	if t, ok := m.Parameters.Step.Seconds.Get(); ok && m.Law.Workers > 0 {
 		most = math.Min(most, t.Value/m.Law.Fetches)

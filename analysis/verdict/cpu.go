@@ -135,11 +135,11 @@ func (s *subject) cap() (name string, cores, of float64) {
 // threadOversubscription: more threads than cores, workers that use more CPU than their building thread, and full cores
 // (F06–F09; scenario S07). Adding workers or cores changes nothing then.
 func threadOversubscription(s *subject) opinion {
-	threads, ok := s.p.Host.ThreadsPerWorker.Get()
-	if !ok || threads < 2 || !s.waits() || s.l.Workers == 0 || !s.m.Known.Cores || float64(threads*s.l.Workers) <= 2*s.l.WorkerCores {
+	threads, many := s.m.TooManyThreads()
+	if !many || !s.waits() {
 		return opinion{}
 	}
-	if s.l.Work <= 1.3*s.l.CPU || s.spareCores() {
+	if !s.l.Helped() || s.spareCores() {
 		return drop(fmt.Sprintf("%d threads per worker are allowed, but workers hardly use more CPU than their building thread", threads))
 	}
 	return find(Verdict{
