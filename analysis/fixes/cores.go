@@ -95,28 +95,3 @@ func (j *job) liftLimit(to float64) string {
 
 // perRank divides what ranks of the host share.
 func (j *job) perRank(n float64) float64 { return n / float64(max(j.p.Host.Ranks, 1)) }
-
-// workerThreads limits the threads of each worker (F06–F09, scenario S07). There is no law for threads that spin for each other;
-// with the signature complete (more threads than twice the cores, workers using more CPU than their building thread) the public
-// cases and the scenario went 4 to 10 times faster.
-func workerThreads(j *job, s state) proposal {
-	threads, ok := j.p.Host.ThreadsPerWorker.Get()
-	l := s.law
-	if !ok || threads < 2 || l.Workers == 0 || !j.model.Known.Cores || float64(threads*l.Workers) <= 2*l.WorkerCores || l.Work <= 1.3*l.CPU || l.Terms().Cores < 0.8*j.step {
-		return proposal{} // cores that are not full have room for threads
-	}
-	calm := func(part float64) func(*state) {
-		return func(s *state) {
-			s.law.Work *= part
-			s.law.CPU = math.Min(s.law.CPU, s.law.Work)
-			s.collate = math.Min(s.collate, s.law.CPU)
-		}
-	}
-	return proposal{
-		title: "one thread per worker", effort: fewLines,
-		how: "in worker_init_fn: torch.set_num_threads(1), cv2.setNumThreads(0), and OMP_NUM_THREADS=1 for the workers only",
-		assumes: []string{fmt.Sprintf("%d threads in each of %d workers on %.3g cores mostly wait for each other: a quarter of their CPU time is work (interval: a seventh to four fifths; F07, F08)",
-			threads, l.Workers, l.WorkerCores)},
-		change: calm(0.25), best: calm(0.15), worst: calm(0.8),
-	}
-}
