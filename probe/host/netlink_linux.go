@@ -12,6 +12,7 @@ type tcpSockets struct {
 	dump    int
 	closed  int // hears of sockets that are destroyed; -1 where the kernel does not tell
 	seq     uint32
+	apart   bool // the kernel does not list both address families in one go
 	overrun bool
 	buf     []byte
 }
@@ -37,9 +38,13 @@ func OpenTCP() (SocketTable, error) {
 		return nil, fmt.Errorf("opening socket diagnostics: %w", err)
 	}
 	t := &tcpSockets{dump: dump, closed: listenClosed(), buf: make([]byte, 64<<10)}
-	if err := t.Poll(func(Socket) {}); err != nil {
-		t.Close()
-		return nil, fmt.Errorf("%w: this system offers no socket diagnostics: %w", errors.ErrUnsupported, err)
+	nobody := func(Socket) {}
+	t.apart = t.list(nobody) != nil
+	if t.apart {
+		if err := t.list(nobody); err != nil {
+			t.Close()
+			return nil, fmt.Errorf("%w: this system offers no socket diagnostics: %w", errors.ErrUnsupported, err)
+		}
 	}
 	return t, nil
 }
@@ -69,12 +74,24 @@ func listenClosed() int {
 
 // Poll visits connected sockets first and closed ones after: a socket that closes while Poll runs is then already known.
 func (t *tcpSockets) Poll(visit func(Socket)) error {
+	if err := t.list(visit); err != nil {
+		return err
+	}
+	return t.drainClosed(visit)
+}
+
+// list visits the connected sockets of both address families.
+func (t *tcpSockets) list(visit func(Socket)) error {
+	if !t.apart {
+		return t.poll(olderRequest, visit)
+	}
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		if err := t.poll(family, visit); err != nil && !(family == unix.AF_INET6 && noFamily(err)) {
+		of := func(seq uint32) []byte { return dumpRequest(family, seq) }
+		if err := t.poll(of, visit); err != nil && !(family == unix.AF_INET6 && noFamily(err)) {
 			return err
 		}
 	}
-	return t.drainClosed(visit)
+	return nil
 }
 
 // noFamily reports whether an error means that the kernel has no such address family.
@@ -82,9 +99,9 @@ func noFamily(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EINVAL)
 }
 
-func (t *tcpSockets) poll(family uint8, visit func(Socket)) error {
+func (t *tcpSockets) poll(request func(seq uint32) []byte, visit func(Socket)) error {
 	t.seq++
-	if err := unix.Sendto(t.dump, dumpRequest(family, t.seq), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if err := unix.Sendto(t.dump, request(t.seq), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return fmt.Errorf("asking for socket diagnostics: %w", err)
 	}
 	for {

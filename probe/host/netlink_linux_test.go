@@ -165,6 +165,52 @@ func TestReceivedBytesOfARealWorker(t *testing.T) {
 	}
 }
 
+// Both address families are listed in one go as each by itself.
+func TestFamiliesAtOnceAndApart(t *testing.T) {
+	needSockets(t)
+	var held []net.Conn
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Logf("no loopback at %s: %v", address, err)
+			continue
+		}
+		defer listener.Close()
+		c, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		held = append(held, c)
+	}
+	table, err := OpenTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets := table.(*tcpSockets)
+	defer sockets.Close()
+	if sockets.apart {
+		t.Skip("this kernel lists the families apart")
+	}
+	ports := func(apart bool) map[uint16]int {
+		sockets.apart = apart
+		seen := map[uint16]int{}
+		if err := sockets.Poll(func(s Socket) { seen[s.Remote.Port]++ }); err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	once, apart := ports(false), ports(true)
+	for _, c := range held {
+		for _, a := range []net.Addr{c.LocalAddr(), c.RemoteAddr()} { // either end is a socket
+			port := uint16(a.(*net.TCPAddr).Port)
+			if once[port] == 0 || once[port] != apart[port] {
+				t.Errorf("port %d: %d sockets in one go, %d apart", port, once[port], apart[port])
+			}
+		}
+	}
+}
+
 // The sum over a job is right even where each body came over a connection of its own that no poll saw.
 func TestShortConnectionsOfRealWorkers(t *testing.T) {
 	needSockets(t)

@@ -27,6 +27,7 @@ type SocketTable interface {
 const (
 	headerBytes  = 16 // struct nlmsghdr: u32 len, u16 type, u16 flags, u32 seq, u32 pid
 	requestBytes = headerBytes + 56
+	olderBytes   = headerBytes + 60
 	messageBytes = 72  // struct inet_diag_msg
 	remotePortAt = 6   // id.idiag_dport, in network order
 	remoteAt     = 24  // id.idiag_dst
@@ -37,6 +38,7 @@ const (
 	messageError = 2  // NLMSG_ERROR
 	messageDone  = 3  // NLMSG_DONE
 	byFamily     = 20 // SOCK_DIAG_BY_FAMILY
+	anyFamily    = 18 // TCPDIAG_GETSOCK, the older request
 	attrInfo     = 2  // INET_DIAG_INFO: struct tcp_info
 
 	protocolTCP = 6
@@ -59,6 +61,21 @@ func dumpRequest(family uint8, seq uint32) []byte {
 	return b
 }
 
+// olderRequest asks for those of both address families (struct inet_diag_req). To find the sockets of one the kernel goes through its table of
+// all connections, most of whose places are empty: with much memory that takes a millisecond or more, and twice as long for the families
+// one by one. Of the older request it ignores the family since it has the newer one (net/ipv4/inet_diag.c, inet_diag_dump_compat).
+func olderRequest(seq uint32) []byte {
+	b := make([]byte, olderBytes)
+	e := binary.NativeEndian
+	e.PutUint32(b[0:], olderBytes)
+	e.PutUint16(b[4:], anyFamily)
+	e.PutUint16(b[6:], 0x301) // NLM_F_REQUEST | NLM_F_DUMP
+	e.PutUint32(b[8:], seq)
+	b[19] = 1 << (attrInfo - 1)    // idiag_ext
+	e.PutUint32(b[68:], connected) // idiag_states, behind 48 bytes of idiag_id
+	return b
+}
+
 // parseSockets visits the sockets of one datagram. done is true at the end of a dump.
 func parseSockets(b []byte, closed bool, visit func(Socket)) (done bool, err error) {
 	for len(b) >= headerBytes {
@@ -73,7 +90,7 @@ func parseSockets(b []byte, closed bool, visit func(Socket)) (done bool, err err
 			return true, refusal(body)
 		case messageError:
 			return true, refusal(body)
-		case byFamily:
+		case byFamily, anyFamily:
 			if s, ok := parseSocket(body); ok {
 				s.Closed = closed
 				visit(s)
