@@ -11,6 +11,7 @@
 package child
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -34,6 +35,9 @@ type ServeOptions struct {
 	Wait func(ctx context.Context, until uint64)
 }
 
+// pipeBytes is what a pipe holds (pipe(7)).
+const pipeBytes = 64 << 10
+
 // sourceRef is the Ref of the child's SOURCE records: it has one source.
 const sourceRef = 0
 
@@ -44,7 +48,9 @@ func Serve(ctx context.Context, w io.Writer, source gpu.Source, o ServeOptions) 
 		o.Now = clock.Mono
 	}
 	if o.Usage == nil {
-		o.Usage = ownUsage
+		own := newSelf()
+		defer own.close()
+		o.Usage = own.usage
 	}
 	if o.Wait == nil {
 		o.Wait = func(ctx context.Context, until uint64) { sleepUntil(ctx, o.Now, until) }
@@ -59,6 +65,7 @@ func Serve(ctx context.Context, w io.Writer, source gpu.Source, o ServeOptions) 
 type server struct {
 	source gpu.Source
 	o      ServeOptions
+	pipe   *bufio.Writer // a sample is written in one go: each write wakes the agent
 	out    *recording.Appender
 
 	devices []gpu.Device
@@ -69,7 +76,8 @@ type server struct {
 }
 
 func (s *server) run(ctx context.Context, w io.Writer) error {
-	pipe, err := recording.NewPipeWriter(w)
+	s.pipe = bufio.NewWriterSize(w, pipeBytes)
+	pipe, err := recording.NewPipeWriter(s.pipe)
 	if err != nil {
 		return err
 	}
@@ -81,9 +89,12 @@ func (s *server) run(ctx context.Context, w io.Writer) error {
 	if err := s.nameSource(""); err != nil {
 		return err
 	}
+	if err := s.pipe.Flush(); err != nil { // the source may take its time
+		return err
+	}
 	var problem error
 	s.devices, problem = s.source.Devices(ctx)
-	if err := s.announce(nil); err != nil {
+	if err := errors.Join(s.announce(nil), s.pipe.Flush()); err != nil {
 		return err
 	}
 	s.last, s.usage = s.o.Now(), s.o.Usage()
@@ -148,9 +159,9 @@ func (s *server) sample(ctx context.Context, until, late uint64, problem error) 
 		return err
 	}
 	if err := s.tellHolders(batch.Holders); err != nil || ctx.Err() != nil {
-		return err
+		return errors.Join(err, s.pipe.Flush())
 	}
-	return s.health(batch, problem, late)
+	return errors.Join(s.health(batch, problem, late), s.pipe.Flush())
 }
 
 // tellHolders writes to whom devices are assigned. One whose UUID nobody knows cannot be spoken of.

@@ -272,7 +272,9 @@ func TestUntilEOF(t *testing.T) {
 }
 
 func TestOwnUsage(t *testing.T) {
-	u := ownUsage()
+	own := newSelf()
+	defer own.close()
+	u := own.usage()
 	if u.CPU == 0 || u.RSS < 1<<20 || u.RSS == recording.Unknown64 {
 		t.Errorf("usage %+v", u)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/datawait/datawait/probe/clock"
 	"github.com/datawait/datawait/probe/recording"
@@ -16,14 +17,33 @@ type Usage struct {
 	RSS uint64 // bytes; recording.Unknown64 if not known
 }
 
-// ownUsage asks the kernel about this process.
-func ownUsage() Usage { return Usage{CPU: clock.ProcessCPU(), RSS: ownRSS()} }
+// self asks the kernel about this process. A source in short windows asks ten times a second, and to open the file takes several times as long
+// as to read it.
+type self struct {
+	statm int // descriptor of /proc/self/statm; -1 without
+	buf   [128]byte
+}
 
-// ownRSS reads field 2 of /proc/self/statm, resident pages (proc_pid_statm(5)).
-func ownRSS() uint64 {
-	statm, err := os.ReadFile("/proc/self/statm")
-	fields := bytes.Fields(statm)
-	if err != nil || len(fields) < 2 {
+func newSelf() *self {
+	statm, err := syscall.Open("/proc/self/statm", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		statm = -1
+	}
+	return &self{statm: statm}
+}
+
+func (s *self) close() { syscall.Close(s.statm) }
+
+func (s *self) usage() Usage { return Usage{CPU: clock.ProcessCPU(), RSS: s.rss()} }
+
+// rss is field 2 of /proc/self/statm, resident pages (proc_pid_statm(5)).
+func (s *self) rss() uint64 {
+	n, err := syscall.Pread(s.statm, s.buf[:], 0)
+	if err != nil {
+		return recording.Unknown64
+	}
+	fields := bytes.Fields(s.buf[:n])
+	if len(fields) < 2 {
 		return recording.Unknown64
 	}
 	pages, err := strconv.ParseUint(string(fields[1]), 10, 64)
