@@ -56,7 +56,11 @@ func lockKey(f *os.File) string {
 
 // held returns the flags that say whether a process holds the device. Work shows that one does. Its absence shows nothing, and
 // nor does a table in which the lock of this log was never seen: some file systems report another device number there.
-func (d *device) held(l locks, worked bool) uint8 {
+func (d *device) held(table func() locks, worked bool) uint8 {
+	if worked && d.lockSeen { // the table would add nothing
+		return recording.GPUHeldKnown | recording.GPUHeld
+	}
+	l := table()
 	locked := l[d.lockKey]
 	d.lockSeen = d.lockSeen || locked
 	switch {

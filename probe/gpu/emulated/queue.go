@@ -134,9 +134,8 @@ func (d *device) checkName() error {
 	if d.nameless {
 		return errNameless
 	}
-	gone, err := d.log.nameless()
-	if err != nil || !gone {
-		return err
+	if !d.log.nameless() {
+		return nil
 	}
 	d.nameless = true
 	d.reject(span{d.begin(), math.MaxUint64})
@@ -145,9 +144,8 @@ func (d *device) checkName() error {
 
 // checkLength starts anew behind the end of a log that was cut.
 func (d *device) checkLength(now uint64) error {
-	shrunk, err := d.log.shrunk()
-	if err != nil || !shrunk {
-		return err
+	if !d.log.shrunk() {
+		return nil
 	}
 	d.reject(span{d.begin(), now})
 	d.lanes = [2]lane{}

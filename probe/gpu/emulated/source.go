@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/datawait/datawait/probe/gpu"
@@ -45,6 +46,7 @@ type Source struct {
 	options Options
 	devices []*device // by index
 	bad     map[string]bool
+	listed  time.Time // the folder's last change, when all that was in it had been seen; zero while that is not certain
 }
 
 // Open returns the source. The folder may be empty, or not there yet: devices appear when a script makes them.
@@ -76,7 +78,7 @@ func (s *Source) Devices(context.Context) ([]gpu.Device, error) {
 func (s *Source) Sample(ctx context.Context, until uint64) (batch gpu.Batch, err error) {
 	batch.Changed, err = s.discover()
 	horizon := until - min(until, uint64(s.options.Lag))
-	locked := readLocks(s.options.Locks)
+	locked := sync.OnceValue(func() locks { return readLocks(s.options.Locks) })
 	for _, d := range s.devices {
 		if ctx.Err() != nil {
 			return batch, ctx.Err()
@@ -99,14 +101,29 @@ func (s *Source) Close() error {
 	return errors.Join(errs...)
 }
 
-// discover opens the logs that have appeared. A file that is no log is remembered and reported once.
+// settled is how old the last change of a folder must be for its time to tell it from the next one: no file system counts in larger steps.
+const settled = 3 * time.Second
+
+// discover opens the logs that have appeared. A file that is no log is remembered and reported once. A folder that has not changed is not
+// listed again.
 func (s *Source) discover() (found bool, err error) {
-	entries, err := os.ReadDir(s.options.Dir)
+	now := time.Now()
+	info, err := os.Stat(s.options.Dir)
+	if err == nil && info.ModTime().Equal(s.listed) {
+		return false, nil
+	}
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(s.options.Dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("looking for busy logs: %w", err)
+	}
+	if s.listed = info.ModTime(); now.Sub(s.listed) < settled {
+		s.listed = time.Time{}
 	}
 	var errs []error
 	for _, e := range entries {
@@ -116,6 +133,7 @@ func (s *Source) discover() (found bool, err error) {
 		}
 		d, err := openDevice(filepath.Join(s.options.Dir, e.Name()), index, s.options)
 		if errors.Is(err, errNotYet) {
+			s.listed = time.Time{}
 			continue
 		}
 		if err != nil {

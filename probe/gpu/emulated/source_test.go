@@ -240,6 +240,46 @@ func TestDevicesAppear(t *testing.T) {
 	}
 }
 
+// A folder that is long unchanged is not listed again, until something is made in it or a log in it was not whole.
+func TestDevicesAppearInASettledFolder(t *testing.T) {
+	l := newLog(t, 3)
+	s := l.open()
+	settle := func() {
+		t.Helper()
+		long := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(l.dir, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	devices := func() int {
+		t.Helper()
+		sample(t, s, 10*delta)
+		return len(s.devices)
+	}
+	settle()
+	if n := devices(); n != 1 || s.listed.IsZero() {
+		t.Fatalf("%d devices; the folder is settled: %v", n, !s.listed.IsZero())
+	}
+	header := recording.BusyHeader{Index: 4, Created: delta, UUID: "GPU-emulated-y"}.Encode()
+	l.path = filepath.Join(l.dir, "gpu-4.busy")
+	l.append(header[:10])
+	if n := devices(); n != 1 {
+		t.Fatalf("%d devices, with a log that has half a header", n)
+	}
+	settle()
+	devices()
+	l.append(header[10:])
+	settle()
+	if n := devices(); n != 2 {
+		t.Errorf("%d devices, when its header was whole", n)
+	}
+	l.path = filepath.Join(l.dir, "gpu-5.busy")
+	l.append(recording.BusyHeader{Index: 5, Created: delta, UUID: "GPU-emulated-z"}.Encode())
+	if n := devices(); n != 3 {
+		t.Errorf("%d devices, when another was made", n)
+	}
+}
+
 func TestALogThatBecomesShorter(t *testing.T) {
 	l := newLog(t, 0)
 	for i := range uint64(4) {

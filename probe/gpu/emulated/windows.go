@@ -18,8 +18,11 @@ import (
 )
 
 // sample reads what was appended up to now and closes the windows that ended by the horizon.
-func (d *device) sample(now, horizon uint64, locked locks, windows *[]recording.GPU) error {
-	cut := errors.Join(d.checkLength(now), d.checkName())
+func (d *device) sample(now, horizon uint64, locked func() locks, windows *[]recording.GPU) error {
+	cut := d.log.look()
+	if cut == nil {
+		cut = errors.Join(d.checkLength(now), d.checkName())
+	}
 	for range maxWindows {
 		backlog, err := d.read(now)
 		if err != nil {
@@ -34,7 +37,7 @@ func (d *device) sample(now, horizon uint64, locked locks, windows *[]recording.
 }
 
 // close returns the next window and lets go of the entries and doubts that ended in it.
-func (d *device) close(backlog bool, locked locks) recording.GPU {
+func (d *device) close(backlog bool, locked func() locks) recording.GPU {
 	from := d.begin()
 	to := from + d.interval
 	kernels, copies := d.lanes[0].take(from, to), d.lanes[1].take(from, to)
