@@ -86,10 +86,10 @@ func (a *agentFold) add(s *Series, begin, end uint64, v ...float32) bool {
 	if !ok || b == e {
 		return false
 	}
-	for i := range v {
-		v[i] = amount(v[i])
-	}
 	a.node.seen(b, e)
-	s.add(b, e, float64(e-b)/1e9, v...)
+	fields := s.open(b, e, float64(e-b)/1e9)
+	for i := range v {
+		fields[i] = amount(v[i])
+	}
 	return true
 }

@@ -16,7 +16,7 @@ func (r *Rank) Load(room *Room) (all Reading, err error) {
 		if i < len(r.sources)-1 { // all workers beside the last stream, which is nearly always the only one
 			beside = nil
 		}
-		reading, err := from.beside(m.take, beside, room)
+		reading, err := from.beside(m.take, beside, r.fetches, room)
 		if err != nil {
 			return all, err
 		}
@@ -61,12 +61,13 @@ func (r *Room) fetches(n int) []Fetch  { return spare(&r.spareFetches, n) }
 func (r *Room) steps(n int) []Step     { return spare(&r.spareSteps, n) }
 func (r *Room) windows(n int) []Window { return spare(&r.spareWindows, n) }
 
-// spare returns an empty slice with room for n; one that is too small is the collector's.
+// spare returns an empty slice with room for n; one that is too small is the collector's. Ranks of a job do about as much as one another,
+// so a new one has an eighth to spare for those that did a little more.
 func spare[T any](stack *[][]T, n int) []T {
 	if last := pop(stack); cap(last) >= n {
 		return last[:0]
 	}
-	return make([]T, 0, n)
+	return make([]T, 0, n+n/8)
 }
 
 func pop[T any](stack *[][]T) (last []T) {
@@ -77,8 +78,8 @@ func pop[T any](stack *[][]T) (last []T) {
 	return last
 }
 
-// batches returns the batches that were given back last, emptied.
-func (r *Room) batches() []Batch { return pop(&r.spareBatches)[:0] }
+// batches returns an empty slice with room for about n batches: how many there are is not known before.
+func (r *Room) batches(n int) []Batch { return spare(&r.spareBatches, n) }
 
 func (r *Room) free(f []Fetch, s []Step) {
 	r.spareFetches, r.spareSteps = append(r.spareFetches, f), append(r.spareSteps, s)

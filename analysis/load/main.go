@@ -44,7 +44,8 @@ func (m *mainFold) take(records []recording.Record) {
 }
 
 func (r *Rank) fetch(rec *recording.Record) bool {
-	f := rec.Fetch()
+	var f recording.Fetch
+	rec.FetchInto(&f)
 	enter, exit, ok := span(f.Enter, f.Exit)
 	if !ok {
 		return false
@@ -53,8 +54,9 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 		r.FetchCPU += int64(f.CPU)
 		r.FetchClocked++
 	}
-	r.Fetches = append(roomy(r.Fetches), Fetch{Enter: enter, Exit: exit, Idle: Unknown, Seq: rec.Seq(), Batch: f.Batch, Epoch: f.Epoch,
-		Loader: f.Ref, Block: uint8(min(f.Block, 255)), Flags: f.Flags})
+	g := another(&r.Fetches)
+	g.Enter, g.Exit, g.Idle, g.Seq, g.Batch, g.Epoch = enter, exit, Unknown, rec.Seq(), f.Batch, f.Epoch
+	g.Loader, g.Block, g.Flags = f.Ref, uint8(min(f.Block, 255)), f.Flags
 	if f.Flags&recording.FetchOffThread == 0 {
 		r.threads.count(f.Thread)
 	}
@@ -62,19 +64,22 @@ func (r *Rank) fetch(rec *recording.Record) bool {
 }
 
 func (r *Rank) step(rec *recording.Record) bool {
-	s := rec.Step()
+	var s recording.Step
+	rec.StepInto(&s)
 	end, ok := at(s.End)
 	if !ok {
 		return false
 	}
-	r.Steps = append(roomy(r.Steps), Step{End: end, CPU: maybe(s.CPU), Number: s.Step, Thread: s.Thread})
+	made := another(&r.Steps)
+	made.End, made.CPU, made.Number, made.Thread = end, maybe(s.CPU), s.Step, s.Thread
 	return true
 }
 
 // exposed gives the device clock's reading to its fetch. Readings come some fetches late and in order, so the search starts
 // where the last one ended.
 func (r *Rank) exposed(rec *recording.Record) bool {
-	e := rec.Exposed()
+	var e recording.Exposed
+	rec.ExposedInto(&e)
 	i, ok := r.find(e.Fetch)
 	if !ok || e.Idle >= recording.Latest {
 		return false

@@ -49,11 +49,12 @@ func (s source) read(take func([]recording.Record)) (r Reading, err error) {
 	return r, s.explain(err)
 }
 
-// beside is read, and reads with it the workers of the process: what they wrote lies beside what it wrote.
-func (s source) beside(take func([]recording.Record), workers []*workerStream, room *Room) (r Reading, err error) {
+// beside is read, and reads with it the workers of the process, which built together about so many batches: what they wrote lies beside
+// what it wrote.
+func (s source) beside(take func([]recording.Record), workers []*workerStream, batches int, room *Room) (r Reading, err error) {
 	ids, takes := []recording.StreamID{s.id}, map[recording.StreamID]func([]recording.Record){s.id: take}
 	for _, w := range workers {
-		w.begin(room)
+		w.begin(batches/len(workers), room)
 		ids = append(ids, w.id)
 		takes[w.id] = w.take
 	}

@@ -57,16 +57,16 @@ func (w *workerStream) survey() (Reading, error) {
 
 // load reads all that the worker built.
 func (w *workerStream) load(room *Room) (Reading, error) {
-	w.begin(room)
+	w.begin(0, room)
 	reading, err := w.read(w.take)
 	reading.Bad = w.bad
 	return reading, err
 }
 
-// begin forgets what was read of the worker.
-func (w *workerStream) begin(room *Room) {
+// begin forgets what was read of the worker, and makes room for about so many batches.
+func (w *workerStream) begin(batches int, room *Room) {
 	w.bad, w.loader, w.stacks = 0, recording.Unknown16, stackFold{}
-	w.builds = &Builds{PID: w.declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, w.rows), Batches: room.batches()}
+	w.builds = &Builds{PID: w.declaration.PID, Worker: int(Unknown), Costs: newSeries(CostFields, w.rows), Batches: room.batches(batches)}
 	if t := w.declaration.Threads; t != nil {
 		w.builds.Threads = *t
 	}
@@ -109,7 +109,7 @@ func (m *mainFold) batch(rec *recording.Record) bool {
 }
 
 func (m *mainFold) fresh(loader uint16) *Builds {
-	b := &Builds{PID: m.rank.Declaration.PID, Own: true, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap), Batches: m.room.batches()}
+	b := &Builds{PID: m.rank.Declaration.PID, Own: true, Worker: int(Unknown), Costs: newSeries(CostFields, seriesCap), Batches: m.room.batches(0)}
 	m.builds[loader] = b
 	l := m.rank.loader(loader)
 	l.Builds = append(l.Builds, b)
@@ -149,16 +149,18 @@ func (m *mainFold) lastFetch(loader uint16) *Fetch {
 }
 
 func (b *Builds) batch(rec *recording.Record) bool {
-	v := rec.Batch()
+	var v recording.Batch
+	rec.BatchInto(&v)
 	begin, end, ok := span(v.Begin, v.End)
 	if !ok {
 		return false
 	}
-	batch := Batch{Begin: begin, End: end, Sent: maybe(v.Sent), Index: v.Batch, Epoch: v.Resumes}
-	if batch.Sent != Unknown && batch.Sent < end {
-		batch.Sent = Unknown
+	sent := maybe(v.Sent)
+	if sent < end {
+		sent = Unknown
 	}
-	b.Batches = append(roomy(b.Batches), batch)
+	batch := another(&b.Batches)
+	batch.Begin, batch.End, batch.Sent, batch.Index, batch.Epoch = begin, end, sent, v.Batch, v.Resumes
 	if b.Worker < 0 && v.Worker != recording.Unknown32 {
 		b.Worker = int(v.Worker)
 	}
@@ -178,7 +180,8 @@ func (b *Builds) cost(rec *recording.Record) {
 	if b == nil || b.Costs.Len() == 0 {
 		return
 	}
-	v := rec.Cost()
+	var v recording.Cost
+	rec.CostInto(&v)
 	n, tensors := 1.0, reading32(v.Tensors)
 	if v.Flags&recording.CostSeveral != 0 {
 		n, tensors = float64(min(max(v.Tensors, 1), 1<<20)), nan
@@ -206,7 +209,8 @@ func (b *Builds) io(rec *recording.Record) {
 	if b == nil || b.Costs.Len() == 0 {
 		return
 	}
-	v := rec.IO()
+	var v recording.IO
+	rec.IOInto(&v)
 	s := b.Costs.from(0)
 	s[CostRChar], s[CostReadBytes], s[CostSleeps] = reading(v.RChar), reading(v.ReadBytes), reading(v.Voluntary)
 }

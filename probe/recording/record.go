@@ -56,6 +56,10 @@ const (
 )
 
 // Record is one 64-byte record as it stands in a ring or a segment.
+//
+// Every kind has a method that decodes it. Kinds of which there are millions have a second one, as FetchInto, that sets what the caller
+// has. A struct that is returned is copied, in pieces larger than it was just written in; a processor cannot forward those from its store
+// buffer, and waits: that was an eighth of an analysis.
 type Record [Size]byte
 
 // Kind returns what the payload means.

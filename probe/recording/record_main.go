@@ -18,18 +18,23 @@ type Fetch struct {
 }
 
 // Fetch decodes the payload; call it only on a record of that kind.
-func (r *Record) Fetch() Fetch {
-	return Fetch{Flags: r.Flags(), Ref: r.Ref(),
-		Enter:  r.u64(8),
-		Exit:   r.u64(16),
-		Batch:  r.u32(24),
-		Epoch:  r.u32(28),
-		Step:   r.u32(32),
-		Thread: r.u32(36),
-		CPU:    r.u64(40),
-		Ready:  r.u32(48),
-		Block:  r.u32(52),
-	}
+func (r *Record) Fetch() (v Fetch) {
+	r.FetchInto(&v)
+	return v
+}
+
+// FetchInto is Fetch, see [Record].
+func (r *Record) FetchInto(v *Fetch) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.Enter = r.u64(8)
+	v.Exit = r.u64(16)
+	v.Batch = r.u32(24)
+	v.Epoch = r.u32(28)
+	v.Step = r.u32(32)
+	v.Thread = r.u32(36)
+	v.CPU = r.u64(40)
+	v.Ready = r.u32(48)
+	v.Block = r.u32(52)
 }
 
 // Encode returns the record, its sequence number still unset.
@@ -59,14 +64,19 @@ type Step struct {
 }
 
 // Step decodes the payload; call it only on a record of that kind.
-func (r *Record) Step() Step {
-	return Step{Flags: r.Flags(), Ref: r.Ref(),
-		Begin:  r.u64(8),
-		End:    r.u64(16),
-		Step:   r.u32(24),
-		Thread: r.u32(28),
-		CPU:    r.u64(32),
-	}
+func (r *Record) Step() (v Step) {
+	r.StepInto(&v)
+	return v
+}
+
+// StepInto is Step, see [Record].
+func (r *Record) StepInto(v *Step) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.Begin = r.u64(8)
+	v.End = r.u64(16)
+	v.Step = r.u32(24)
+	v.Thread = r.u32(28)
+	v.CPU = r.u64(32)
 }
 
 // Encode returns the record, its sequence number still unset.
@@ -203,14 +213,19 @@ type Exposed struct {
 }
 
 // Exposed decodes the payload; call it only on a record of that kind.
-func (r *Record) Exposed() Exposed {
-	return Exposed{Flags: r.Flags(), Ref: r.Ref(),
-		T:      r.u64(8),
-		Idle:   r.u64(16),
-		Span:   r.u64(24),
-		Fetch:  r.u32(32),
-		Loader: r.u32(36),
-	}
+func (r *Record) Exposed() (v Exposed) {
+	r.ExposedInto(&v)
+	return v
+}
+
+// ExposedInto is Exposed, see [Record].
+func (r *Record) ExposedInto(v *Exposed) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.T = r.u64(8)
+	v.Idle = r.u64(16)
+	v.Span = r.u64(24)
+	v.Fetch = r.u32(32)
+	v.Loader = r.u32(36)
 }
 
 // Encode returns the record, its sequence number still unset.

@@ -17,17 +17,22 @@ type Batch struct {
 }
 
 // Batch decodes the payload; call it only on a record of that kind.
-func (r *Record) Batch() Batch {
-	return Batch{Flags: r.Flags(), Ref: r.Ref(),
-		Received: r.u64(8),
-		Begin:    r.u64(16),
-		End:      r.u64(24),
-		Sent:     r.u64(32),
-		Batch:    r.u32(40),
-		Resumes:  r.u32(44),
-		Samples:  r.u32(48),
-		Worker:   r.u32(52),
-	}
+func (r *Record) Batch() (v Batch) {
+	r.BatchInto(&v)
+	return v
+}
+
+// BatchInto is Batch, see [Record].
+func (r *Record) BatchInto(v *Batch) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.Received = r.u64(8)
+	v.Begin = r.u64(16)
+	v.End = r.u64(24)
+	v.Sent = r.u64(32)
+	v.Batch = r.u32(40)
+	v.Resumes = r.u32(44)
+	v.Samples = r.u32(48)
+	v.Worker = r.u32(52)
 }
 
 // Encode returns the record, its sequence number still unset.
@@ -59,17 +64,22 @@ type Cost struct {
 }
 
 // Cost decodes the payload; call it only on a record of that kind.
-func (r *Record) Cost() Cost {
-	return Cost{Flags: r.Flags(), Ref: r.Ref(),
-		CPU:        r.u64(8),
-		ProcessCPU: r.u64(16),
-		RunQueue:   r.u64(24),
-		Collate:    r.u64(32),
-		Bytes:      r.u64(40),
-		Files:      r.u32(48),
-		Requests:   r.u32(52),
-		Tensors:    r.u32(56),
-	}
+func (r *Record) Cost() (v Cost) {
+	r.CostInto(&v)
+	return v
+}
+
+// CostInto is Cost, see [Record].
+func (r *Record) CostInto(v *Cost) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.CPU = r.u64(8)
+	v.ProcessCPU = r.u64(16)
+	v.RunQueue = r.u64(24)
+	v.Collate = r.u64(32)
+	v.Bytes = r.u64(40)
+	v.Files = r.u32(48)
+	v.Requests = r.u32(52)
+	v.Tensors = r.u32(56)
 }
 
 // Encode returns the record, its sequence number still unset.
@@ -98,14 +108,19 @@ type IO struct {
 }
 
 // IO decodes the payload; call it only on a record of that kind.
-func (r *Record) IO() IO {
-	return IO{Flags: r.Flags(), Ref: r.Ref(),
-		RChar:       r.u64(8),
-		ReadBytes:   r.u64(16),
-		Syscalls:    r.u64(24),
-		Voluntary:   r.u64(32),
-		Involuntary: r.u64(40),
-	}
+func (r *Record) IO() (v IO) {
+	r.IOInto(&v)
+	return v
+}
+
+// IOInto is IO, see [Record].
+func (r *Record) IOInto(v *IO) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.RChar = r.u64(8)
+	v.ReadBytes = r.u64(16)
+	v.Syscalls = r.u64(24)
+	v.Voluntary = r.u64(32)
+	v.Involuntary = r.u64(40)
 }
 
 // Encode returns the record, its sequence number still unset.
