@@ -18,7 +18,7 @@ const (
 // film is steady steps batch by batch, as far as a replay needs them.
 type film struct {
 	every   int // steps from the beginning of one stretch to the next
-	step    int // counted so far
+	step    int // counted since the beginning of the last stretch
 	pending []shot
 	shots   []shot
 }
@@ -39,7 +39,7 @@ func newFilm(steps int) film { return film{every: max(stretch, steps/(filmed/str
 
 // fetch notes a batch of the step under way.
 func (m *film) fetch(f *load.Fetch) {
-	if m.step%m.every < stretch && len(m.shots) < filmed {
+	if m.step < stretch && len(m.shots) < filmed {
 		m.pending = append(m.pending, shot{loader: f.Loader, epoch: f.Epoch, batch: f.Batch, inside: float64(f.Wait()) / 1e9, wall: math.NaN()})
 	}
 }
@@ -47,17 +47,25 @@ func (m *film) fetch(f *load.Fetch) {
 // take keeps the step under way if it stands for all others.
 func (m *film) take(s *step) {
 	if s.counts() {
-		m.step++
-		outside := float64(s.end-s.begin-s.wait) / 1e9
-		if len(m.pending) == 0 && len(m.shots) > 0 && m.step%m.every < stretch { // a step on batches that were fetched before
-			m.shots[len(m.shots)-1].outside += outside
+		if m.step++; m.step == m.every {
+			m.step = 0
 		}
-		for _, p := range m.pending {
-			p.outside = outside / float64(len(m.pending))
-			m.shots = append(m.shots, p)
+		if len(m.pending) > 0 || m.step < stretch {
+			m.keep(float64(s.end-s.begin-s.wait) / 1e9)
 		}
 	}
 	m.pending = m.pending[:0]
+}
+
+// keep ends a step that was so long outside next(), in seconds.
+func (m *film) keep(outside float64) {
+	if len(m.pending) == 0 && len(m.shots) > 0 { // a step on batches that were fetched before
+		m.shots[len(m.shots)-1].outside += outside
+	}
+	for _, p := range m.pending {
+		p.outside = outside / float64(len(m.pending))
+		m.shots = append(m.shots, p)
+	}
 }
 
 // tape finds the builds of the batches that were kept. Without that of nearly every one there is no tape.

@@ -28,13 +28,15 @@ type sentEpoch struct {
 // sent indexes the batches that worker processes built for training. A batch built by the training thread itself is not handed over.
 func (k *rank) sent() *sentTable {
 	t := &sentTable{epochs: map[loaderEpoch]*sentEpoch{}}
-	k.each(func(e *sentEpoch, b *load.Batch) {
+	k.runs(t, func(e *sentEpoch, run []load.Batch) {
 		if e.n == 0 {
-			e.low, e.high = b.Index, b.Index
+			e.low, e.high = run[0].Index, run[0].Index
 		}
-		e.low, e.high = min(e.low, b.Index), max(e.high, b.Index)
-		e.n++
-	}, t)
+		for i := range run {
+			e.low, e.high = min(e.low, run[i].Index), max(e.high, run[i].Index)
+		}
+		e.n += len(run)
+	})
 	total := int64(0)
 	for key, e := range t.epochs {
 		size := int64(e.high) - int64(e.low) + 1
@@ -54,15 +56,19 @@ func (k *rank) sent() *sentTable {
 		e.times, times = times[:size:size], times[size:]
 	}
 	t.last = nil
-	k.each(func(e *sentEpoch, b *load.Batch) {
-		if e.times != nil {
-			e.times[b.Index-e.low] = b.Sent
+	k.runs(t, func(e *sentEpoch, run []load.Batch) {
+		if e.times == nil {
+			return
 		}
-	}, t)
+		for i := range run {
+			e.times[run[i].Index-e.low] = run[i].Sent
+		}
+	})
 	return t
 }
 
-func (k *rank) each(visit func(*sentEpoch, *load.Batch), t *sentTable) {
+// runs visits what every worker built for training, the batches of one epoch after another at a time.
+func (k *rank) runs(t *sentTable, visit func(*sentEpoch, []load.Batch)) {
 	for _, l := range k.Loaders {
 		if !k.trains.has(l.ID) {
 			continue
@@ -71,9 +77,13 @@ func (k *rank) each(visit func(*sentEpoch, *load.Batch), t *sentTable) {
 			if builds.Own {
 				continue
 			}
-			for i := range builds.Batches {
-				b := &builds.Batches[i]
-				visit(t.at(loaderEpoch{l.ID, b.Epoch}, true), b)
+			for rest := builds.Batches; len(rest) > 0; {
+				n := 1
+				for n < len(rest) && rest[n].Epoch == rest[0].Epoch {
+					n++
+				}
+				visit(t.at(loaderEpoch{l.ID, rest[0].Epoch}, true), rest[:n])
+				rest = rest[n:]
 			}
 		}
 	}

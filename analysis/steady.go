@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/datawait/datawait/analysis/ledger"
 	"github.com/datawait/datawait/analysis/load"
 	"github.com/datawait/datawait/analysis/stat"
@@ -148,11 +151,18 @@ func (k *rank) openings() {
 		k.steady.opening += took
 		k.steady.starts = append(k.steady.starts, opening{f.Loader, took})
 	}
-	for i := range k.Steps {
-		if s := &k.Steps[i]; k.live.holds(s.End) {
-			k.alive(s.End, s.End)
+	for _, x := range k.live { // steps are in order: of those in a stretch, the first and the last tell
+		first, behind := firstStep(k.Steps, x.begin), firstStep(k.Steps, x.end)
+		if first < behind {
+			k.alive(k.Steps[first].End, k.Steps[behind-1].End)
 		}
 	}
+}
+
+// firstStep returns the index of the first step that ended at t or later.
+func firstStep(steps []load.Step, t int64) int {
+	i, _ := slices.BinarySearchFunc(steps, t, func(s load.Step, t int64) int { return cmp.Compare(s.End, t) })
+	return i
 }
 
 // alive widens the time of live training.
