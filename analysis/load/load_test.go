@@ -203,6 +203,26 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
+// TestSleeps: what the threads of a worker slept is told by its voluntary switches, for the batches whose counters were read.
+func TestSleeps(t *testing.T) {
+	x := newTape(t, recording.Manifest{})
+	main := x.main(7)
+	x.Add(main, fetch(0, 0, 0, 0, 1), recording.Worker{PID: 50, T: 1}.Encode())
+	w := x.worker(50, 7)
+	for i := range uint32(3) {
+		x.Add(w, batch(i, 0, uint64(i)*100+10, uint64(i)*100+60), recording.Cost{CPU: 20, ProcessCPU: 20}.Encode())
+		switch i {
+		case 0:
+			x.Add(w, recording.IO{Voluntary: 3000, Involuntary: 7}.Encode())
+		case 1:
+			x.Add(w, recording.IO{Voluntary: recording.Unknown64, Involuntary: 7}.Encode())
+		}
+	}
+	if sum, weight := x.load().Ranks[0].Loaders[0].Builds[0].Costs.Sum(CostSleeps, nil); sum != 3000 || weight != 1 {
+		t.Errorf("%v sleeps in %v batches", sum, weight)
+	}
+}
+
 // TestTwice: an agent that was restarted read a ring twice.
 func TestTwice(t *testing.T) {
 	x := newTape(t, recording.Manifest{})
