@@ -19,6 +19,8 @@ MOST_NAME_BYTES = 24000  # of all functions, of the 61 KB that notes have
 MOST_CODES = 2048
 MOST_FRAMES = 4096  # deeper stacks are cut off at the root
 LONGEST = 120
+MOST_PATHS = 512  # that are remembered with the call they lead to, each of …
+SHORT = 64  # … so many functions at most
 
 NONE = 0  # no function, no call: the table is full, or nothing was below the loop
 OURS = -1  # a frame of the hook: passed over
@@ -30,9 +32,11 @@ METHODS = ("self", "cls")  # names of a first argument by which a method is know
 
 class Calls:
     def __init__(self) -> None:
-        self.codes: Dict[int, Tuple[Any, int]] = {}  # id of a code object -> (itself: its id stays its own, function)
+        self.codes: Dict[int, int] = {}  # id of a code object -> function
+        self.kept: List[Any] = []  # those code objects: so the id of each stays its own
         self.functions: Dict[str, int] = {}  # name -> number, from 1
         self.calls: Dict[Tuple[int, int], int] = {}  # (call it came from or 0, function) -> number, from 1
+        self.ends: Dict[Tuple[int, ...], Tuple[int, bool]] = {}  # path -> what _follow says of it
         self.counts: Dict[Tuple[int, int], List[int]] = {}  # (loader, call) -> ns [on, off, unclear], samples
         self.dirty: Dict[Tuple[int, int], List[int]] = {}
         self.outside = 0  # samples of which a part found no room
@@ -44,21 +48,41 @@ class Calls:
         """Functions from the leaf up to the loop. Looks at nothing of the frames but their code; the names of code
         that is new are found out here, once."""
         path: List[int] = []
-        codes = self.codes
+        function_of, last = self.codes.get, OURS
         for _ in range(MOST_FRAMES):
             if frame is None:
                 break
-            known = codes.get(id(frame.f_code))
-            function = known[1] if known is not None else self._meet(frame)
-            if function == LOOP:
-                break
-            if function != OURS and (not path or path[-1] != function):
+            function = function_of(id(frame.f_code))
+            if function is None:
+                function = self._meet(frame)
+            if function != last and function != OURS:
+                if function == LOOP:
+                    break
                 path.append(function)
+                last = function
             frame = frame.f_back
         return path
 
     def add(self, loader: Optional[int], path: List[int], runs: Optional[bool], ns: int) -> None:
         """Counts a sample, which stands for so much time, for the call that the path leads to."""
+        way = tuple(path)
+        end = self.ends.get(way)
+        if end is None:
+            end = self._follow(way)
+            if len(self.ends) < MOST_PATHS and len(way) <= SHORT:
+                self.ends[way] = end  # for good: what found no room will not find any later
+        call, outside = end
+        self.outside += outside
+        key = (0 if loader is None else loader, call)
+        counts = self.counts.get(key)
+        if counts is None:
+            counts = self.counts[key] = [0, 0, 0, 0]
+        counts[2 if runs is None else 0 if runs else 1] += ns
+        counts[3] += 1
+        self.dirty[key] = counts
+
+    def _follow(self, path: Tuple[int, ...]) -> Tuple[int, bool]:
+        """The call that a path leads to, and whether a part of it found no room."""
         call = NONE
         found: Dict[int, int] = {}  # function -> call
         outside = False
@@ -76,14 +100,7 @@ class Calls:
                     break
                 below = self.calls[(call, function)] = len(self.calls) + 1
             call = found[function] = below
-        self.outside += outside
-        key = (0 if loader is None else loader, call)
-        counts = self.counts.get(key)
-        if counts is None:
-            counts = self.counts[key] = [0, 0, 0, 0]
-        counts[2 if runs is None else 0 if runs else 1] += ns
-        counts[3] += 1
-        self.dirty[key] = counts
+        return call, outside
 
     def changed(self) -> List[Tuple[Tuple[int, int], List[int]]]:
         dirty, self.dirty = self.dirty, {}
@@ -110,7 +127,8 @@ class Calls:
         else:
             function = self._number(_name(frame, code))
         if function != NONE and len(self.codes) < MOST_CODES:
-            self.codes[id(code)] = (code, function)
+            self.kept.append(code)
+            self.codes[id(code)] = function
         return function
 
     def _number(self, name: str) -> int:

@@ -8,8 +8,8 @@ one is due the thread shortens that interval for this process to a tenth of a mi
 What it then sees is where the builder is when the look is due, whatever that does with the lock.
 
 Looks are 25 to 75 ms apart, by a generator of their own, so no rhythm of the job can hide from them, and further where
-a look is so dear (a virtual machine, a crowded one) that they would take more than 0.4 % of a core: each counts as the
-time it stands for. Whether the builder runs or waits is its state in /proc, read after the lock was let go (twice,
+a look is so dear (a virtual machine, a crowded one) that they would take more than a 300th of a core: each counts as
+the time it stands for. Whether the builder runs or waits is its state in /proc, read after the lock was let go (twice,
 where it seems to wait): if it only waited for that, it is runnable by then.
 
 The thread begins after the first batch, when PyTorch has made a further thread itself (the result queue's); it takes no
@@ -36,7 +36,8 @@ from .transforms import timings
 
 SECOND = 1_000_000_000
 PERIOD = SECOND // 20  # between two looks, on average; longer where that would take more of a core than …
-SHARE = 250  # … one part in so many
+SHARE = 300  # … one part in so many
+ENOUGH = 10  # looks tell what one takes; after them that is thought over whenever sums are written
 AHEAD = 6_000_000  # of a look that is due: more than a switch interval, in which the lock is had at the latest
 BRIEF = 0.0001  # the switch interval meanwhile, in seconds
 MINUTE = 60 * SECOND
@@ -98,7 +99,7 @@ class Sampler:
         left = until - core.clock()
         if left <= 0:
             return self.over
-        return self.ends.acquire(True, left / SECOND)
+        return self.ends.acquire(True, left * 1e-9)
 
     def look(self) -> bool:
         """Where the thread is when the look is due; True if the sampling is to end."""
@@ -136,12 +137,15 @@ class Sampler:
 
     def write_when_due(self) -> None:
         now = core.clock()
-        if now - self.written < max(SECOND, min(SELDOM, (now - self.began) // 10)):
+        due = now - self.written >= max(SECOND, min(SELDOM, (now - self.began) // 10))
+        if not due and (self.looks < ENOUGH or self.paced[0]):
             return
-        timings.patch()  # what was imported since
         cost = self.cost()
         self.told_at = now
         self.pace(cost)
+        if not due:
+            return
+        timings.patch()  # what was imported since
         with self.writes:
             if not self.over:
                 self.write(now, cost)
@@ -205,12 +209,13 @@ class State:
         if self.fd is None:
             return None
         try:
-            text = os.pread(self.fd, 256, 0)
+            text = os.pread(self.fd, 64, 0)  # number, name of at most 15 bytes, state
         except OSError as error:
             own(error)
             text = b""
-        state = text.rpartition(b") ")[2][:1]
-        if not text.startswith(self.head) or not state:  # the script closed files that are not its own
+        end = text.rfind(b") ") + 2  # of the name
+        state = text[end : end + 1]
+        if end < 2 or not state or not text.startswith(self.head):  # the script closed files that are not its own
             self.fd = None
             return None
         return state == b"R"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
@@ -99,6 +100,45 @@ def test_the_same_name_made_again_and_again_is_one_function():
     assert sorted(folded.functions) == ["pets/data.py:fetch", "pets/data.py:lambda"]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_path_that_is_remembered_leads_where_it_led(monkeypatch, seed):
+    """The tables fill up on the way, and one of the two follows every path anew."""
+    import random
+
+    draw = random.Random(seed)
+    monkeypatch.setattr(calls, "MOST_CALLS", 12)
+    monkeypatch.setattr(calls, "MOST_NAME_BYTES", 150)  # of eight functions of these
+    paths = [["fetch"] + draw.choices("abcdefghi", k=draw.randrange(6)) for _ in range(30)]
+    remembers, follows = Calls(), Calls()
+    for _ in range(300):
+        functions, runs, ns = draw.choice(paths), draw.choice([True, False, None]), draw.randrange(100)
+        for folded in (remembers, follows):
+            sampled(folded, *functions, runs=runs, ns=ns)
+        follows.ends.clear()
+        if draw.random() < 0.01:
+            remembers.full = follows.full = True
+    assert len(remembers.ends) > 10 and remembers.outside == follows.outside > 0
+    assert remembers.counts == follows.counts and remembers.calls == follows.calls
+
+
+def test_only_so_many_paths_are_remembered(monkeypatch):
+    monkeypatch.setattr(calls, "MOST_PATHS", 3)
+    folded = Calls()
+    for name in "abcdefabcdef":
+        sampled(folded, "fetch", name)
+    assert len(folded.ends) == 3
+    assert folded_paths(folded) == {"fetch " + name: [20, 0, 0, 2] for name in "abcdef"}
+
+
+def test_long_paths_are_not_remembered():
+    folded = Calls()
+    for more in range(40, 80):
+        sampled(folded, "fetch", *["even", "odd"] * more, "leaf")
+    sampled(folded, "fetch", "leaf")
+    assert [len(way) for way in folded.ends] == [2]
+    assert folded_paths(folded) == {"fetch even odd leaf": [400, 0, 0, 40], "fetch leaf": [10, 0, 0, 1]}
+
+
 @pytest.mark.parametrize(
     "module, file, name",
     [
@@ -178,6 +218,29 @@ def test_a_descriptor_that_is_the_scripts_by_now_tells_nothing(tmp_path):
         assert state.read() is None and state.fd is None
 
 
+@pytest.mark.parametrize(
+    "text, runs",
+    [
+        ("%d (python3) R 1 1", True),
+        ("%d (a) S (b) R) D 1 1", False),
+        ("%d (a) R) S 1 1", False),
+        ("%d (fifteen letters) R 1 1", True),
+        ("%d (python3) ", None),
+        ("%d (python3", None),
+        ("", None),
+        ("1%d (python3) R 1 1", None),
+    ],
+)
+def test_the_state_comes_after_the_name_whatever_the_name_is(tmp_path, text, runs):
+    state = stacks.State(threading.get_native_id())
+    stat = tmp_path / "stat"
+    stat.write_text(text % threading.get_native_id() if text else "")
+    with open(stat, "rb") as file:
+        os.close(state.fd)
+        state.fd = file.fileno()
+        assert state.read() is runs
+
+
 def test_looks_are_jittered_by_numbers_of_their_own(hook):
     import random
 
@@ -204,8 +267,25 @@ def test_dear_looks_are_fewer_and_each_stands_for_more(hook):
     assert sampler.period == stacks.PERIOD
 
 
-LOOKED_WITH = [(Calls, "path"), (Calls, "add"), (Calls, "changed"), (Calls, "tell"), (Calls, "_meet"),
-               (Calls, "_number"), (calls, "_name"), (calls, "_is_loop"), (stacks.State, "read"),
+def test_what_a_look_takes_is_thought_over_before_the_first_sums_are_written(hook):
+    sampler = stacks.Sampler(ring_of(hook), lambda: None)
+    sampler.cost = lambda: sampler.looks * 1_000_000
+    for looks in range(stacks.ENOUGH + 1):
+        assert sampler.period == stacks.PERIOD
+        sampler.looks = looks
+        sampler.write_when_due()
+    assert sampler.period == 1_000_000 * stacks.SHARE and not hook.read().all("SAMPLER")
+    sampler.cost = lambda: 0
+    sampler.looks += 1
+    sampler.write_when_due()  # not again before they are
+    assert sampler.period == 1_000_000 * stacks.SHARE
+    hook.clock.now += stacks.SECOND
+    sampler.write_when_due()
+    assert sampler.period == stacks.PERIOD and hook.read().all("SAMPLER")
+
+
+LOOKED_WITH = [(Calls, "path"), (Calls, "add"), (Calls, "_follow"), (Calls, "changed"), (Calls, "tell"),
+               (Calls, "_meet"), (Calls, "_number"), (calls, "_name"), (calls, "_is_loop"), (stacks.State, "read"),
                (stacks.Sampler, "pause"), (stacks.Sampler, "sleep"), (stacks.Sampler, "look"), (stacks.Sampler, "pace"),
                (stacks.Sampler, "write_when_due"), (stacks.Sampler, "write"), (stacks, "shorten"), (stacks, "restore"),
                (transforms.Timings, "patch"), (transforms.Timings, "write")]  # fmt: skip

@@ -143,7 +143,7 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
     "test_worker.py": {"worker.IndexQueue.__getattr__", "worker.TimedCollate.__getattr__", "meter.Meter.close"},
     # A scenario may be over before a stack was looked at: what a look calls fails there, one function after the other.
     "test_stacks.py": {
-        *("calls.Calls.%s" % name for name in ("add", "changed", "path", "_meet", "_number")),
+        *("calls.Calls.%s" % name for name in ("add", "changed", "path", "_follow", "_meet", "_number")),
         *("calls.%s" % name for name in ("_is_loop", "_name", "_of_a_class")),
         *("stacks.Sampler.%s" % name for name in ("catch_up", "fail", "look", "pace", "write_when_due")),
         "stacks.State.read", "stacks.State.runs", "stacks.shorten", "stacks.restore",
