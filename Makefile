@@ -80,10 +80,10 @@ bench: build ## Benchmarks, readable by benchstat
 
 # What README says of costs: its benchmarks alone, on a machine that does nothing else (or say MACHINE="2 shared cores").
 # The hook's with the newest PyTorch, where that is installed, and TraceML beside it.
-README-BENCH := BenchmarkScan$$/frame=512|BenchmarkRun$$|BenchmarkReportOfADay|BenchmarkRender|BenchmarkAgent|BenchmarkScrape/gpus=16/ranks=64/gzip|BenchmarkRecords$$/ranks=8/steps=1000
+README-BENCH := BenchmarkScan$$/frame=512|BenchmarkRun$$|BenchmarkPlay$$/^(FullCores|CoreForEach)$$|BenchmarkRank$$|BenchmarkReportOfADay|BenchmarkRender|BenchmarkAgent|BenchmarkScrape/gpus=16/ranks=64/gzip|BenchmarkRecords$$/ranks=8/steps=1000
 bench-readme: build ## Measure what README says of costs, and write it there
 	@mkdir -p bin
-	$(GO) test -run '^$$' -bench '$(README-BENCH)' -timeout 30m ./probe/recording ./analysis ./analysis/live ./report ./exporters/prometheus ./cmd/datawait/internal/cost | tee bin/bench-go.txt
+	$(GO) test -run '^$$' -bench '$(README-BENCH)' -timeout 30m ./probe/recording ./analysis ./analysis/loader/replay ./analysis/fixes ./analysis/live ./report ./exporters/prometheus ./cmd/datawait/internal/cost | tee bin/bench-go.txt
 	$(if $(wildcard $(LATEST)),$(LATEST),$(PYTHON)) probe/hook/bench | tee bin/bench-hook.txt
 	.ci/bench-readme bin/bench-go.txt bin/bench-hook.txt
 
