@@ -41,9 +41,10 @@ func (s *segments) Damage() Damage { return s.found.Add(noteDamage(s.streams)) }
 
 // Stream visits the records of one stream, segment by segment.
 func (s *segments) Stream(id StreamID, visit func([]Record) error) (d Damage, err error) {
-	var file window
+	file := windows.Get().(*window)
+	defer windows.Put(file)
 	for i := range s.parts {
-		err := s.parts[i].read(id, &file, &d, func(records []Record) error { return visitWhole(records, &d, visit) })
+		err := s.parts[i].read(id, file, &d, func(records []Record) error { return visitWhole(records, &d, visit) })
 		if err != nil {
 			return d, err
 		}

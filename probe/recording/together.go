@@ -27,11 +27,12 @@ func Together(r Reader, ids []StreamID, visit func(StreamID, []Record) error) (d
 }
 
 func (s *segments) together(ids []StreamID, visit func(StreamID, []Record) error) (d Damage, err error) {
-	var file window
+	file := windows.Get().(*window)
+	defer windows.Put(file)
 	var frames []placed
 	for i := range s.parts {
 		frames = s.parts[i].placed(ids, frames[:0])
-		if err := s.parts[i].readPlaced(frames, &file, &d, visit); err != nil {
+		if err := s.parts[i].readPlaced(frames, file, &d, visit); err != nil {
 			return d, err
 		}
 	}

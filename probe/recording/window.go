@@ -3,6 +3,7 @@ package recording
 import (
 	"io"
 	"os"
+	"sync"
 )
 
 // window reads a file at rising offsets. Whoever asks for one piece after another gets the file in large gulps; whoever jumps gets
@@ -15,6 +16,9 @@ type window struct {
 	at    int64 // of buf in the file
 	ahead int   // bytes read at once
 }
+
+// windows are kept for the next stream: a job has hundreds, one read after another.
+var windows = sync.Pool{New: func() any { return new(window) }}
 
 const (
 	leastAhead = 512
