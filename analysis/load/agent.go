@@ -54,9 +54,7 @@ func (a *agentFold) take(records []recording.Record) {
 			v := rec.Machine()
 			ok = a.add(&a.node.Usage.Machine, v.Begin, v.End, v.Busy, v.IOWait, v.Steal, v.Runnable, reading(v.MemoryAvailable), v.Cores, v.Foreign)
 		case recording.KindProcess:
-			v := rec.Process()
-			p := a.node.Usage.process(v.PID, recording.ProcessRole(v.Ref))
-			ok = a.add(&p.Usage, v.Begin, v.End, v.CPU, v.System, v.RunQueue, reading(v.RSS), reading32(v.Threads), v.Read, v.Received)
+			ok = a.use(rec)
 		case recording.KindLimits:
 			v := rec.Limits()
 			ok = a.add(&a.node.Usage.Limits, v.Begin, v.End, v.Quota, v.CPUSet, v.Usable, v.Throttled, reading(v.ThrottledTime), reading(v.MemoryLimit))
@@ -78,6 +76,14 @@ func (a *agentFold) take(records []recording.Record) {
 			a.bad++
 		}
 	}
+}
+
+// use keeps what one process used: of a job with many workers most of what an agent writes.
+func (a *agentFold) use(rec *recording.Record) bool {
+	var v recording.Process
+	rec.ProcessInto(&v)
+	p := a.node.Usage.process(v.PID, recording.ProcessRole(v.Ref))
+	return a.add(&p.Usage, v.Begin, v.End, v.CPU, v.System, v.RunQueue, reading(v.RSS), reading32(v.Threads), v.Read, v.Received)
 }
 
 // add keeps one reading, weighted by its seconds.

@@ -64,19 +64,24 @@ type Process struct {
 }
 
 // Process decodes the payload; call it only on a record of that kind.
-func (r *Record) Process() Process {
-	return Process{Flags: r.Flags(), Ref: r.Ref(),
-		Begin:    r.u64(8),
-		End:      r.u64(16),
-		PID:      r.u32(24),
-		CPU:      r.f32(28),
-		System:   r.f32(32),
-		RunQueue: r.f32(36),
-		RSS:      r.u64(40),
-		Threads:  r.u32(48),
-		Read:     r.f32(52),
-		Received: r.f32(56),
-	}
+func (r *Record) Process() (v Process) {
+	r.ProcessInto(&v)
+	return v
+}
+
+// ProcessInto is Process, see [Record].
+func (r *Record) ProcessInto(v *Process) {
+	v.Flags, v.Ref = r.Flags(), r.Ref()
+	v.Begin = r.u64(8)
+	v.End = r.u64(16)
+	v.PID = r.u32(24)
+	v.CPU = r.f32(28)
+	v.System = r.f32(32)
+	v.RunQueue = r.f32(36)
+	v.RSS = r.u64(40)
+	v.Threads = r.u32(48)
+	v.Read = r.f32(52)
+	v.Received = r.f32(56)
 }
 
 // Encode returns the record, its sequence number still unset.
