@@ -60,8 +60,8 @@ func (k *rank) spare(page *ledger.Page) bool {
 	return true
 }
 
-// chunk is how many fetches of a rank are booked before the page settles: it bounds memory, and changes no number.
-const chunk = 1 << 12
+// chunk is how many fetches of a rank are booked before the page settles: their spans fit a first-level cache. It changes no number.
+const chunk = 1 << 8
 
 // fold books the whole story of the ranks of one GPU and closes the page. Where the GPU is not theirs alone its counters are of all who
 // share it: what they show is nobody's computing.

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/datawait/datawait/analysis/internal/together"
 	"github.com/datawait/datawait/analysis/load"
@@ -33,7 +34,7 @@ func (r *run) study() error {
 		s := <-spare
 		defer func() { spare <- s }()
 		g := &groups[i]
-		reading, err := g.load(s)
+		reading, err := g.load(s, i%2 == 0)
 		if err == nil {
 			g.passes(int64(r.options.IdleAfter))
 			if g.device != nil {
@@ -102,17 +103,23 @@ type scratch struct {
 	x, y  []float64
 }
 
-func (g *group) load(s *scratch) (all load.Reading, err error) {
+// load reads what the group did. Every other group begins with its device: the first of a node to do so reads the counters of all its
+// devices, for which the one beside it would wait, and has its ranks to read meanwhile.
+func (g *group) load(s *scratch, deviceFirst bool) (all load.Reading, err error) {
+	parts := make([]func(*load.Room) (load.Reading, error), 0, len(g.ranks)+1)
 	for _, k := range g.ranks {
 		k.scratch = s
-		reading, err := k.Load(&s.room)
-		if err != nil {
-			return all, err
-		}
-		all.Add(reading)
+		parts = append(parts, k.Load)
 	}
-	if g.device != nil {
-		reading, err := g.device.Load(&s.room)
+	switch {
+	case g.device == nil:
+	case deviceFirst:
+		parts = slices.Insert(parts, 0, g.device.Load)
+	default:
+		parts = append(parts, g.device.Load)
+	}
+	for _, part := range parts {
+		reading, err := part(&s.room)
 		if err != nil {
 			return all, err
 		}
