@@ -14,20 +14,21 @@ once where the first no longer exists. Likewise the thread that trains: when it 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from . import events, layout, track
-from . import fetch as fetching
 from .stacklevel import transparent
 from .stream import IN_STEP, complain, core, failed, now, ring_for
 
 MARK = "_datawait_step"
 MOST_RECORDED = 16  # optimizers whose steps are recorded even where they do not count; one per parameter is too much
 
-_inside = threading.local()  # .step: this thread is inside a step (optimizers that wrap others)
+get_ident = threading.get_ident
+_stepping: Set[int] = set()  # threads inside a step (optimizers that wrap others)
 _classes: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _numbers: Dict[int, Tuple[Any, int]] = {}  # id -> (reference, number)
 _count = 0
@@ -96,7 +97,7 @@ def wrap(cls: Any) -> None:
 def rewrap() -> None:
     """torch.compile unwraps optimizer classes; called when an epoch starts and ten times a second."""
     global _book
-    _inside.step = False  # heals what an exception of a signal handler at a bad moment left behind
+    _stepping.discard(get_ident())  # heals what an exception of a signal handler at a bad moment left behind
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None and _book is stepped and hasattr(dynamo, "disable"):
         _book = dynamo.disable(stepped)  # not for it to compile, where a step runs inside a compiled function
@@ -108,14 +109,15 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
     @transparent
     @functools.wraps(original)
     def step(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or core.off or getattr(_inside, "step", False):
+        if is_compiling() or core.off or get_ident() in _stepping:
             return original(*args, **kwargs)
         begin = now(IN_STEP, "step")
+        ident = get_ident()
         try:
-            _inside.step = True
+            _stepping.add(ident)
             return_value = original(*args, **kwargs)
         finally:
-            _inside.step = False
+            _stepping.discard(ident)
         try:
             _book(args[0], begin)
         except Exception as error:
@@ -133,11 +135,11 @@ def _observed(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def stepped(optimizer: Any, begin: int) -> None:
     """One outermost step ended."""
-    ring = ring_for("main")
+    ring = core.ring or ring_for("main")
     if ring is None:
         return
     end = core.clock()
-    ident = fetching.get_ident()
+    ident = get_ident()
     thread = threading.get_native_id()
     number = _number(optimizer)
     if core.unit == layout.BY_FETCH:
@@ -147,7 +149,8 @@ def stepped(optimizer: Any, begin: int) -> None:
     counts = False
     if ident == core.training:
         core.inside = None  # no fetch is running; heals what an exception at a bad moment left behind
-        track.train_in(thread)
+        if thread != core.thread:
+            track.train_in(thread)
         counts = _counts(optimizer, number, ring.fetches)
         if counts:
             core.step += 1
@@ -158,6 +161,15 @@ def stepped(optimizer: Any, begin: int) -> None:
     elif counts:
         events.launched()
 
+
+def _in_forked_child() -> None:
+    try:
+        _stepping.intersection_update((get_ident(),))  # the others are not here, and their names will be taken again
+    except Exception as error:
+        complain(IN_STEP, "after a fork", error)
+
+
+os.register_at_fork(after_in_child=_in_forked_child)
 
 _book: Callable[[Any, int], None] = stepped
 _primary = -1

@@ -477,3 +477,13 @@ def test_the_permission_to_be_tested_is_for_the_process_and_not_for_its_children
         assert stream.testable() == here
         answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
         assert answer.stdout.strip() == child
+
+
+def test_a_forked_child_is_inside_no_step_of_a_thread_that_it_does_not_have(monkeypatch):
+    """Names of threads are used again: a new one by that name would have none of its steps seen."""
+    here = threading.get_ident()
+    monkeypatch.setattr(optimizer, "_stepping", {here, here + 1})
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if optimizer._stepping == {here} else 1)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -37,7 +37,7 @@ ORIGINALS = {
 # Written in C, and given the hook's own objects or any object at all: they run no Python code, so nothing can fail.
 SAFE = {"get_ident", "isinstance", "getattr", "hasattr", "hash", "type", "list", "len", "any", "name.startswith",
         "is_compiling", "loader.__dict__.pop", "_inherited.append", "reference", "_Unseen",
-        "self._kit.pools.get"}  # fmt: skip
+        "self._kit.pools.get", "_stepping.add", "_stepping.discard"}  # fmt: skip
 STANDARD_LIBRARY = {"importlib.util.module_from_spec", "import importlib.util", "import importlib", "import pydoc"}
 
 # Where nothing tells of an error: what it changes in the recording, by its names in recorded.py. Nothing of that is a
@@ -74,7 +74,7 @@ UNTOLD: Dict[str, Set[str]] = {
     "reads.Reads.opened": NOTHING,  # told when the next batch begins, if one does
     # Whether a thread ran or waited; and what a fork does that has no ring.
     "stacks.State.__init__": UNKNOWN, "stacks.State.read": UNKNOWN, "stacks.State.runs": UNKNOWN,
-    "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING,
+    "stacks.restore": NOTHING, "stacks._in_forked_child": NOTHING, "optimizer._in_forked_child": NOTHING,
 }  # fmt: skip
 # A file that is not there is none: no rank has served a batch, or no agent has made a page.
 ABSENT = {"guardchild.begun", "guardchild._private", "control.ControlPage._mapped"}
