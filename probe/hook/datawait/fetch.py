@@ -6,12 +6,13 @@ as upstream time. What other threads fetch before the first step is held back un
 Thread CPU is read for fetches at least a millisecond apart (fifty where they are trivial), elsewhere
 it is unknown: reading it costs as much as all the rest.
 
-There are two ways through it that leave the same records. In a loop faster than a millisecond most fetches only have
-two times to tell: they go the short way of ``observing``, which is one frame and as few lines as can be. What is cold
-costs more than what is computed: ten lines of Python between two batches of a real loader take as long as thirty in a
-loop of their own, and after a step of 30 ms every object, C function and system call touched is a microsecond or
-more. Tried, and no better: packing at once instead of in rows of 64 (or of 32 or 16: a flush has its own price),
-packing a row by columns, records as flat lists of numbers, properties that fold the switches of ``core`` into one.
+There are two ways through it that leave the same records. In a loop faster than a millisecond most fetches
+only have two times to tell: they go the short way of ``observing``, which is one frame and as few lines as can be. What
+is cold costs more than what is computed: a batch of a real loader runs through more code than the processor's first
+cache holds, so ten lines of Python between two of them take as long as thirty in a loop of their own, and after a step
+of 30 ms every object, C function and system call touched is a microsecond or more. Tried, and no better: packing at
+once instead of in rows of 64 (or of 32 or 16: a flush has its own price), packing a row by columns, records as flat
+lists of numbers, properties that fold the switches of ``core`` into one.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def observing(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A ``__next__`` around call for iterators that carry their Track in ``_datawait``: the short way.
 
     It is for the training fetches of a loop under way. ``fetch`` takes the others: the first of an iterator, those
-    inside another, with a device clock, for the cached-data test, on other threads, and all while the hook is off.
+    inside another, without autograd, with a device clock, for the cached-data test, on other threads, those whose CPU
+    is to be read, and all while the hook is off.
     """
     state: Any = core
 
@@ -76,34 +78,30 @@ def observing(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
             or state.test_due or state.device is not None or get_ident() != state.training
         ):  # fmt: skip
             return fetch(track, call, self)
-        flags = 0
-        cpu = -1
         try:
-            if not is_grad_enabled():
-                flags = NO_GRAD
+            plain = is_grad_enabled()
             ready = track.ready
             waiting = track.waiting if ready is None else ready(self)
             step = state.step
+            clock = state.clock  # called as a method it would be looked for among methods first
             state.inside = track
-            enter = state.clock()
-            began = enter
-            if enter >= state.measure_at:
-                cpu = _look(state.clock(), track.builds)
-                enter = state.clock()
+            enter = clock()
+            if enter >= state.measure_at or not plain:
+                plain = False
+                state.inside = None
         except BaseException as error:
             state.inside = None
             _failed(error, "before next")
             return call(self)
+        if not plain:
+            return fetch(track, call, self, seen=(enter, waiting))
         try:
             batch = call(self)
         except BaseException as error:
-            _raised(error, ring, track, self, flags, enter, step, waiting, cpu, None)
+            _raised(error, ring, track, self, 0, enter, step, waiting, -1, None)
             raise
         try:
-            leave = state.clock()
-            if cpu >= 0 or flags:
-                _deliver(batch, ring, track, self, flags, began, enter, leave, step, waiting, cpu, None, None)
-                return batch
+            leave = clock()
             number = track.batch
             index = track.index
             pending = ring.pending
@@ -123,8 +121,12 @@ def observing(call: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 @transparent
-def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, real: bool = False) -> Any:
-    """``call(it)``, observed; extra are further flags of its record.
+def fetch(
+    track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, real: bool = False,
+    seen: Optional[Tuple[int, int]] = None,
+) -> Any:  # fmt: skip
+    """``call(it)``, observed; extra are further flags of its record, and seen is what the short way, if it was tried,
+    has asked for already: the time, and how many batches wait.
 
     The batch may come from the cached-data test instead, which decides at each step boundary, unless the fetch has
     to be real.
@@ -144,7 +146,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
     flags = track.first | extra
     timing = core.timing
     try:
-        began = core.clock()
+        began = core.clock() if seen is None else seen[0]
         if track.ring is not ring:
             track.join(ring)
         if outer is not None:
@@ -155,8 +157,7 @@ def fetch(track: Track, call: Callable[[Any], Any], it: Any, extra: int = 0, rea
                 mark = _device_before()
         if not is_grad_enabled():
             flags |= NO_GRAD
-        ready = track.ready
-        waiting = track.waiting if ready is None else ready(it)
+        waiting = track.waits(it) if seen is None else seen[1]
         step = core.step
         enter = core.clock()
         if enter >= core.measure_at:
@@ -357,7 +358,7 @@ def _aside(track: Track, call: Callable[[Any], Any], it: Any, extra: int) -> Any
         flags = extra | track.first | OFF_THREAD | (NESTED if depth else 0)
         if not is_grad_enabled():
             flags |= NO_GRAD
-        waiting = track.waiting if track.ready is None else track.ready(it)
+        waiting = track.waits(it)
         step = core.step
         thread = threading.get_native_id()
         cpu = core.cpu_clock()

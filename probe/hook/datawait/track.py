@@ -86,6 +86,10 @@ class Track:
         self.batch += 1
         return self.batch - 1
 
+    def waits(self, it: Any) -> int:
+        """Batches that are built and wait."""
+        return self.waiting if self.ready is None else self.ready(it)
+
     def restart(self) -> None:
         """The iterator was reset for another epoch (persistent workers)."""
         self.epoch = self.loader.epochs
