@@ -11,7 +11,7 @@ Row = Tuple[str, str, Optional[float]]  # what, "benchmark:unit", the most it ma
 
 ROWS: List[Row] = [
     ("a fetch that does nothing, added", "BenchmarkFetch/observed:added-ns/op", 3000),
-    ("the same, when the thread's CPU clock is read (once a millisecond at most)",
+    ("the same, when the thread's CPU clock is read (every ten milliseconds at most)",
      "BenchmarkFetch/looking-at-thread-clock:added-ns/op", None),
     ("the same, when all counters are read (no workers; once a millisecond at most)",
      "BenchmarkFetch/looking-at-all-counters:added-ns/op", None),

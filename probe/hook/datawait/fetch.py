@@ -3,10 +3,11 @@
 The loader is called exactly once, and what it returned or raised is returned or raised. The training thread is the
 main thread until an optimizer steps on another one; a ``next()`` inside another, or on any other thread, is recorded
 as upstream time. What other threads fetch before the first step is held back until that says which of them trains.
-Thread CPU is read for fetches at least a millisecond apart (fifty where they are trivial), elsewhere
-it is unknown: reading it costs as much as all the rest.
+Thread CPU is read for fetches at least ten milliseconds apart (one where they build the batch, with all other counters;
+fifty where they are trivial), elsewhere it is unknown. All that is made of it is a mean, and where the caches are cold,
+as they are after a wait for a worker, a fetch for which it is read takes several times what another takes.
 
-There are two ways through it that leave the same records. In a loop faster than a millisecond most fetches
+There are two ways through it that leave the same records. In a loop faster than these ten milliseconds most fetches
 only have two times to tell: they go the short way of ``observing``, which is one frame and as few lines as can be. What
 is cold costs more than what is computed: a batch of a real loader runs through more code than the processor's first
 cache holds, so ten lines of Python between two of them take as long as thirty in a loop of their own, and after a step
@@ -34,6 +35,7 @@ from .track import look_around
 from .transforms import timings
 
 MILLISECOND = 1_000_000
+BETWEEN_CLOCKS = 10 * MILLISECOND
 LOOK_EVERY = 100 * MILLISECOND
 UNSTEPPED = UNCOUNTED | NO_GRAD  # where steps are fetches, these are none
 
@@ -186,10 +188,11 @@ def fetch(
 
 
 def _look(now: int, builds: bool) -> int:
-    """Reads the thread's CPU, and all counters where the fetch builds the batch: a millisecond after the last time."""
-    core.measure_at = now + MILLISECOND
+    """Reads all counters where the fetch builds the batch, a millisecond after the last time, else the thread's CPU."""
     if not builds:
+        core.measure_at = now + BETWEEN_CLOCKS
         return core.cpu_clock()
+    core.measure_at = now + MILLISECOND
     meter = _meter()
     meter.begin(now)
     return meter.cpu
