@@ -72,9 +72,11 @@ func pairs(names, values []string) []*dto.LabelPair {
 	for i := range names {
 		out[i] = &dto.LabelPair{Name: &names[i], Value: &values[i]}
 	}
-	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(out, byName)
 	return out
 }
+
+func byName(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) }
 
 // number is a whole number as a label's value, "" where it is not known.
 func number[N int | int64](n N, known bool) string {

@@ -16,6 +16,7 @@ type set struct {
 	rows   int    // of the snapshot that it was made of
 	since  uint64 // ns, of the newest of them
 	values values
+	labels []*dto.LabelPair // of its values: all its series share them, and so they stay in the cache
 	parts  [parts]birth
 	slots  [][]slot // by number of family, then of series
 	steps  tally
@@ -64,9 +65,15 @@ func (s *set) slot(f, n int, names []string, subject int, more []string) *slot {
 		s.slots[f] = append(s.slots[f], slot{})
 	}
 	c := &s.slots[f][n]
-	if c.pairs == nil || !slices.Equal(c.more, more) {
+	if s.labels == nil {
+		s.labels = pairs(names[:subject], s.values[:subject])
+	}
+	if len(more) == 0 {
+		c.pairs = s.labels
+	} else if c.pairs == nil || !slices.Equal(c.more, more) {
 		c.more = slices.Clone(more)
-		c.pairs = pairs(names, slices.Concat(s.values[:subject], more))
+		c.pairs = slices.Concat(s.labels, pairs(names[subject:], c.more))
+		slices.SortFunc(c.pairs, byName)
 	}
 	return c
 }
