@@ -84,7 +84,7 @@ func swelling(readings []memory, batches []load.Batch) (s swell, yes bool) {
 	n := 0
 	for _, r := range readings {
 		switch {
-		case r.at < warm || r.at > last+2e9:
+		case r.at < warm || r.at > last+2e9 || r.bytes <= 0: // a process that ends gives its memory back before it is gone
 			continue
 		case n == 0:
 			first = r

@@ -25,6 +25,7 @@ func TestAWorkerThatGrowsWithItsBatches(t *testing.T) {
 		want bool
 	}{
 		{"5 MB a second", func(s int) float64 { return float64(200+5*s) * mb }, true},
+		{"5 MB a second, and it ends", func(s int) float64 { return float64(200+5*s) * mb * float64(min(19-s, 1)) }, true},
 		{"as large as ever", func(int) float64 { return 200 * mb }, false},
 		{"a cache that fills and is full", func(s int) float64 { return float64(200+20*min(s, 4)) * mb }, false},
 		{"a few pages", func(s int) float64 { return 200*mb + float64(s)*4096 }, false},

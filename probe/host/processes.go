@@ -79,9 +79,9 @@ func (h *Host) sampleProcess(m *member) {
 	p.batch = append(p.batch, r.Encode())
 }
 
-// resident returns the memory a process has in RAM, shared pages included, in bytes.
+// resident returns the memory a process has in RAM, shared pages included, in bytes. One that has none has given it back already, and ends.
 func (s processStat) resident() uint64 {
-	if s.rss > unknown/pageSize {
+	if s.rss == 0 || s.rss > unknown/pageSize {
 		return unknown
 	}
 	return s.rss * pageSize
