@@ -62,3 +62,27 @@ func TestCoarseWindowsCoverWhatTheyShow(t *testing.T) {
 		}
 	}
 }
+
+// A window that begins before what was booked and ends after it is no exception: the tenant that leaves within it has no more of it than it was there.
+func TestAWindowThatOverlapsIsNotCountedPastTheEnd(t *testing.T) {
+	m := newMachine(t, 0)
+	m.gpu(0, "GPU-a")
+	p := m.train(7, "train.py", "GPU-a", 1)
+	m.Tick(at(2))
+	p.steps(2, 18, 0.5, 0.5, 0)
+	m.windows(0, 0, 10, 0.9, 0.5, recording.GPUHeldKnown|recording.GPUHeld)
+	m.Tick(at(13))
+	nan := float32(math.NaN())
+	m.ok(m.agent.Append(recording.GPU{Flags: recording.GPUHeldKnown | recording.GPUHeld, Begin: at(8), End: at(40), SM: 0.5, Resident: 0.9, Tensor: nan, DRAM: nan, Copy: nan,
+		Power: nan, SMClock: nan, Memory: nan}.Encode()))
+	for now := 14.0; now < 20; now++ {
+		m.Tick(at(now))
+	}
+	p.end(20)
+	for now := 20.0; now < 60; now++ {
+		m.Tick(at(now))
+	}
+	if x := m.tenancyOf("GPU-a", "train.py"); x.Activity.SMSeen > float64(x.Books.Allocated)/1e9 {
+		t.Errorf("SM activity was seen for %v s, and the GPU allocated for %v", x.Activity.SMSeen, float64(x.Books.Allocated)/1e9)
+	}
+}

@@ -125,7 +125,7 @@ func (d *device) settled() uint64 {
 func (d *device) settle() {
 	t := d.settled()
 	n := 0
-	for ; n < len(d.windows) && d.windows[n].Begin < t; n++ {
+	for ; n < len(d.windows) && max(d.windows[n].Begin, d.shown) < t; n++ {
 		w := &d.windows[n]
 		if w.Begin = max(w.Begin, d.shown); w.Begin >= w.End {
 			continue
