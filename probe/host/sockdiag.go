@@ -49,15 +49,10 @@ const (
 
 // dumpRequest asks for all connected TCP sockets of an address family, with their tcp_info (sock_diag(7)).
 func dumpRequest(family uint8, seq uint32) []byte {
-	b := make([]byte, requestBytes)
-	e := binary.NativeEndian
-	e.PutUint32(b[0:], requestBytes)
-	e.PutUint16(b[4:], byFamily)
-	e.PutUint16(b[6:], 0x301) // NLM_F_REQUEST | NLM_F_DUMP
-	e.PutUint32(b[8:], seq)
+	b := dump(requestBytes, byFamily, seq)
 	b[16], b[17] = family, protocolTCP
 	b[18] = 1 << (attrInfo - 1) // idiag_ext
-	e.PutUint32(b[20:], connected)
+	binary.NativeEndian.PutUint32(b[20:], connected)
 	return b
 }
 
@@ -65,14 +60,20 @@ func dumpRequest(family uint8, seq uint32) []byte {
 // all connections, most of whose places are empty: with much memory that takes a millisecond or more, and twice as long for the families
 // one by one. Of the older request it ignores the family since it has the newer one (net/ipv4/inet_diag.c, inet_diag_dump_compat).
 func olderRequest(seq uint32) []byte {
-	b := make([]byte, olderBytes)
+	b := dump(olderBytes, anyFamily, seq)
+	b[19] = 1 << (attrInfo - 1)                      // idiag_ext
+	binary.NativeEndian.PutUint32(b[68:], connected) // idiag_states, behind 48 bytes of idiag_id
+	return b
+}
+
+// dump is a message of so many bytes with its header filled in (struct nlmsghdr, netlink(7)).
+func dump(length uint32, kind uint16, seq uint32) []byte {
+	b := make([]byte, length)
 	e := binary.NativeEndian
-	e.PutUint32(b[0:], olderBytes)
-	e.PutUint16(b[4:], anyFamily)
+	e.PutUint32(b[0:], length)
+	e.PutUint16(b[4:], kind)
 	e.PutUint16(b[6:], 0x301) // NLM_F_REQUEST | NLM_F_DUMP
 	e.PutUint32(b[8:], seq)
-	b[19] = 1 << (attrInfo - 1)    // idiag_ext
-	e.PutUint32(b[68:], connected) // idiag_states, behind 48 bytes of idiag_id
 	return b
 }
 
