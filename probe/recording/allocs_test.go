@@ -1,10 +1,14 @@
 //go:build !race
 
-// The race detector allocates by itself: make test runs these without it.
+// The race detector allocates by itself, and makes pools forget: make test runs these without it.
 
 package recording
 
-import "testing"
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
 
 // TestFollowingARingAllocatesNothing: an agent looks at every ring several times a second for days.
 func TestFollowingARingAllocatesNothing(t *testing.T) {
@@ -102,5 +106,23 @@ func TestGatheringRecordsAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(200, second); n > 0 {
 		t.Errorf("%v allocations a second", n)
+	}
+}
+
+// TestScanningAllocatesTheSameForFourTimesTheRecords: 4 MiB and 16 MiB of them.
+func TestScanningAllocatesTheSameForFourTimesTheRecords(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection may empty the pool
+	allocated := func(r Reader) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Scan(r, func(StreamID, []Record) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	small, large := allocated(bigRecording(t, 1<<16, 256)), allocated(bigRecording(t, 1<<18, 256))
+	if large > small+64<<10 || large > 2<<20 {
+		t.Errorf("scanning allocates %d bytes for 4 MiB and %d for 16 MiB", small, large)
 	}
 }

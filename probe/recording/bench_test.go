@@ -3,7 +3,6 @@ package recording
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"syscall"
 	"testing"
 )
@@ -124,21 +123,4 @@ func BenchmarkRingDrain(b *testing.B) {
 		r.Close()
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
-}
-
-// TestScanMemoryIsBounded scans 4 MiB and 16 MiB of records and allocates the same for both.
-func TestScanMemoryIsBounded(t *testing.T) {
-	allocated := func(r Reader) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if _, err := Scan(r, func(StreamID, []Record) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	small, large := allocated(bigRecording(t, 1<<16, 256)), allocated(bigRecording(t, 1<<18, 256))
-	if large > small+64<<10 || large > 2<<20 {
-		t.Errorf("scanning allocates %d bytes for 4 MiB and %d for 16 MiB", small, large)
-	}
 }
