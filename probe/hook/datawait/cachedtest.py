@@ -103,7 +103,10 @@ class CachedTest:
                 self._epoch_over(source)
             else:
                 self._void(ENDED_EARLY, "the loader raised")
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # this frame would keep it, and it this frame: the script's iterator, and its workers
         return self._live(source) if batch is LIVE else batch
 
     # --- the plan --------------------------------------------------------------------------------------------------

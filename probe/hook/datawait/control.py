@@ -14,7 +14,7 @@ from struct import Struct
 from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import descriptors, layout
-from .foreign import own
+from .foreign import own, without_frames
 
 NAME = "control"
 MAGIC = b"DWCTRL1\n"
@@ -107,7 +107,7 @@ class ControlPage:
                 self._map = self._mapped()
         except (OSError, ValueError) as error:
             own(error)
-            self.trouble = None if isinstance(error, FileNotFoundError) else error
+            self.trouble = None if isinstance(error, FileNotFoundError) else without_frames(error)
         if self._map is None:
             return False
         self.words = memoryview(self._map).cast("I")

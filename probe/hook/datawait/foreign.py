@@ -21,8 +21,17 @@ def own(error: BaseException) -> None:
             passes, error = foreign(another), another
         except Exception:
             return
-    if passes:
-        raise error
+    try:
+        if passes:
+            raise error
+    finally:
+        del error  # it may have come by this frame, which would keep it, and it this frame and all that led here
+
+
+def without_frames(error: Exception) -> Exception:
+    """The hook's error, to be told of later: its frames would keep the script's iterators and batches until then."""
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)
 
 
 def foreign(error: BaseException) -> bool:

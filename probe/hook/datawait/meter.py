@@ -21,7 +21,7 @@ from collections import UserDict
 from typing import Any, Callable, List, Optional, Tuple
 
 from . import descriptors
-from .foreign import own
+from .foreign import own, without_frames
 from .layout import COST, IO, UNKNOWN32, UNKNOWN64
 from .reads import Reads
 from .ring import Ring
@@ -284,17 +284,19 @@ def audit() -> None:
                 try:
                     sample.opened(args[0], args[2])
                 except Exception as error:  # the script may be so deep that there is no room to go in there
-                    sample.taken, sample.trouble = None, error
+                    sample.taken = None
                     if type(error) is not RecursionError:
                         own(error)
+                    sample.trouble = without_frames(error)
         elif event == "http.client.send" and isinstance(args[1], bytes) and b" HTTP/1." in args[1][:4096]:
             counts[1] += 1  # a request's head; its body is sent apart, and may be anything that can be iterated
             if sample.taken is not None:
                 try:
                     sample.asked(args[1])
                 except Exception as error:
-                    sample.taken, sample.trouble = None, error
+                    sample.taken = None
                     if type(error) is not RecursionError:
                         own(error)
+                    sample.trouble = without_frames(error)
 
     sys.addaudithook(hook)
