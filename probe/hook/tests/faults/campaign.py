@@ -143,6 +143,17 @@ class Campaign:
         self.usual[scenario, also] = [one["recorded"], *(run["recorded"] for run in again)]
         return {place: faults.reached[place] for place in range(len(points) * 2) if faults.reached[place]}
 
+    def all_lost(self, cases: List[Case], outcomes: List[Dict[str, Any]]) -> Dict[Case, List[str]]:
+        """What faults that are not told leave otherwise than it is recorded without them, each time: how far workers
+        get before they are stopped is never quite the same."""
+        silent = {case: one for case, one in zip(cases, outcomes) if one["raised"] and not one["told"]}
+        lost = {case: self.lost(case, one) for case, one in silent.items()}
+        for _ in range(2):
+            again = [case for case, names in lost.items() if names]
+            for case, one in zip(again, self.run(again)):
+                lost[case] = [name for name in lost[case] if name in self.lost(case, one)]
+        return lost
+
     def lost(self, case: Case, one: Dict[str, Any]) -> List[str]:
         """What is recorded otherwise than without the fault."""
         return differing(self.usual[case.scenario, case.also], one["recorded"])
@@ -218,12 +229,12 @@ def main() -> None:
     cases = cases_of(where, outermost, everything)
     every = 1 if everything else 6 if "torch._dynamo" in sys.modules else 2
     cases = [case for number, case in enumerate(cases) if number % every == 0 or points[case.point].what in ORIGINALS]
+    outcomes = campaign.run(cases)
+    lost = campaign.all_lost(cases, outcomes)
     report = []
-    for case, one in zip(cases, campaign.run(cases)):
-        point = points[case.point]
-        lost = campaign.lost(case, one) if one["raised"] and not one["told"] else []
+    for case, one in zip(cases, outcomes):
         del one["recorded"]
-        report.append({**case._asdict(), **one, "lost": lost, **_shown(point)})
+        report.append({**case._asdict(), **one, "lost": lost.get(case, []), **_shown(points[case.point])})
     reached = {place // 2 for place in where} | set(boundary)
     never = sorted({p.function for n, p in enumerate(points) if n not in reached and p.kind == "entry"})
     entered = sorted({points[number].function for number in boundary})

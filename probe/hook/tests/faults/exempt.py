@@ -51,7 +51,8 @@ NOTHING: Set[str] = set()
 UNTOLD: Dict[str, Set[str]] = {
     "stream._threads": UNKNOWN, "stream.start_method": UNKNOWN, "stream.parent_pid": NOTHING,
     "identity.boot_id": UNKNOWN, "identity.pid_namespace": UNKNOWN, "torchhook._ready": UNKNOWN,
-    "torchhook._ready.ready": UNKNOWN, "torchhook._length": LENGTHS, "torchhook._length_of": LENGTHS,
+    # Where it is not known how many batches wait, a loader is never seen to be idle: its blocks are void.
+    "torchhook._ready.ready": VOID | {"SOLO"}, "torchhook._length": LENGTHS, "torchhook._length_of": LENGTHS,
     "torchhook._length_of_dataset": LENGTHS,
     "torchhook.describe": LENGTHS, "samplers.measurable": LENGTHS, "samplers._is_known": LENGTHS,
     "samplers._chain": LENGTHS, "samplers.attributes": LENGTHS, "samplers.measures": LENGTHS,
