@@ -41,6 +41,10 @@ class Switch:
         for owner, name, _, new in self.changed:
             setattr(owner, name, new)
 
+    def of(self, name: str) -> Tuple[Any, Any]:
+        """What one name is without the hook and with it."""
+        return next((old, new) for _, changed, old, new in self.changed if changed == name)
+
     def both(self, loop: measure.Loop) -> Dict[str, measure.Loop]:
         def under(switch: Callable[[], None]) -> measure.Loop:
             def run(n: int) -> float:
