@@ -23,6 +23,8 @@ ROWS: List[Row] = [
     ("a loader of empty batches, PyTorch's own floor, against it bare", "BenchmarkLoader/empty/observed:x-bare", None),
     ("a fetch of a trivial DataLoader with 2 workers, added",
      "BenchmarkLoader/trivial/workers=2/observed:added-ns/op", 3000),
+    ("the same, two readings of the clock around it and nothing else",
+     "BenchmarkLoader/trivial/workers=2/timed-only:added-ns/op", None),
     ("that loader's loop, against it bare", "BenchmarkLoader/trivial/workers=2/observed:x-bare", 1.25),
     ("a training of steps of 200 µs, fetch and step, added",
      "BenchmarkTraining/step-of-200us/observed:added-ns/op", None),
