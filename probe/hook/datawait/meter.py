@@ -30,6 +30,7 @@ MILLISECOND = 1_000_000
 TRIVIAL = MILLISECOND // 10  # a batch that takes less …
 REST = 50 * MILLISECOND  # … has little to tell: none is measured for so long
 BETWEEN_IO = 10 * MILLISECOND
+NO_ROOM = RecursionError("no room to look at what is opened")  # made beforehand: there is none for a call either
 
 getrusage = resource.getrusage
 SELF = resource.RUSAGE_SELF
@@ -283,20 +284,22 @@ def audit() -> None:
             if sample.taken is not None:
                 try:
                     sample.opened(args[0], args[2])
-                except Exception as error:  # the script may be so deep that there is no room to go in there
+                except RecursionError:  # the script is so deep that there is no room to go in there
+                    sample.taken, sample.trouble = None, NO_ROOM
+                except Exception as error:
                     sample.taken = None
-                    if type(error) is not RecursionError:
-                        own(error)
+                    own(error)
                     sample.trouble = without_frames(error)
         elif event == "http.client.send" and isinstance(args[1], bytes) and b" HTTP/1." in args[1][:4096]:
             counts[1] += 1  # a request's head; its body is sent apart, and may be anything that can be iterated
             if sample.taken is not None:
                 try:
                     sample.asked(args[1])
+                except RecursionError:
+                    sample.taken, sample.trouble = None, NO_ROOM
                 except Exception as error:
                     sample.taken = None
-                    if type(error) is not RecursionError:
-                        own(error)
+                    own(error)
                     sample.trouble = without_frames(error)
 
     sys.addaudithook(hook)

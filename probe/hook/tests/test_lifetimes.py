@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
+import sys
 import weakref
 
 import pytest
@@ -88,6 +89,28 @@ def test_an_iterator_lives_as_long_as_without_the_hook(lives, spool, hook, worke
 def test_a_page_of_the_agent_that_cannot_be_read_keeps_nothing(lives, spool, hook):
     os.symlink("elsewhere", os.path.join(spool, "control"))
     assert lives(1, -1, **hook) == [(0, 0, 0)] * 3
+
+
+def test_a_look_at_a_file_that_failed_keeps_nothing():
+    code = """
+import gc, weakref
+from datawait import meter, reads
+def broken(*args):
+    raise ValueError("broken")
+reads.Reads.opened = broken
+meter.audit(); meter.reads.begin()
+class Batch: pass
+def builds():
+    batch = Batch()
+    held.append(weakref.ref(batch))
+    open("/dev/null").close()
+held = []
+gc.disable()
+builds()
+print(meter.reads.trouble, held[0]())
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": HOOK}, capture_output=True, text=True)
+    assert done.stdout == "broken None\n", done.stderr
 
 
 class Batch:

@@ -133,6 +133,7 @@ TESTED_ELSEWHERE: Dict[str, Set[str]] = {
     "test_cachedtest_torch.py": {
         "source._moved", "source.Source.last_sent", "source.Source.outstanding", "source.Source.__init__.<lambda>",
     },
+    "test_lifetimes.py": {"foreign.without_frames"},
     "test_reentry.py": {"ring._is_flushing"},
     "test_trials.py": {"trials._whole_batches", "trials._whole_batches.__getitems__", "trials.Memo.__len__"},
     "test_reads.py": {"reads.Reads.asked", "reads.Reads._halve", "reads.Reads._give_up"},

@@ -175,5 +175,6 @@ def test_no_exemption_is_left_over(campaign):
     cases = campaign["cases"]
     known = {case["function"] for case in cases} | set(campaign["entered"])
     if campaign["every"] == 1:
-        assert set(exempt.UNTOLD) | exempt.LAST_WORDS | exempt.ABSENT <= known
+        seldom = exempt.TESTED_ELSEWHERE["test_stacks.py"]  # a scenario may be over before a stack was looked at
+        assert set(exempt.UNTOLD) | exempt.LAST_WORDS | exempt.ABSENT <= known | seldom
     assert set(functions()) >= exempt.FRAMES | exempt.DONE_LAST
