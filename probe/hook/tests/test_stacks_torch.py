@@ -153,12 +153,12 @@ def test_the_sampler_tells_what_it_took(sampled):
 
 
 def test_what_a_killed_worker_was_seen_at_is_kept(job, torch_python):
-    each = "number == 40 and os.kill(next(iter(torch.multiprocessing.active_children())).pid, 9)"
+    each = "number == 100 and os.kill(next(iter(torch.multiprocessing.active_children())).pid, 9)"
     done = job(script(700, each), python=torch_python)
     assert done.returncode != 0 and ("killed by signal" in done.stderr or "exited unexpectedly" in done.stderr)
     (worker,) = job.workers()
     found = Found(worker)
-    assert found.samples > 5 and found.share("train.py:Photos.__getitem__") > 0.9
+    assert found.samples > 15 and found.share("train.py:Photos.__getitem__") > 0.75
 
 
 def test_off_means_no_record(job, torch_python):
@@ -210,13 +210,13 @@ def test_a_fork_inside_a_worker_has_the_usual_switch_interval(job, torch_python)
 
 
 def test_a_training_process_that_builds_its_batches_is_sampled_on_request(job, torch_python):
-    text = script(80).replace("num_workers=1", "num_workers=0")
+    text = script(240).replace("num_workers=1", "num_workers=0")
     assert job(text, python=torch_python).returncode == 0
     assert not job.main().all("STACK")
     os.remove(job.main().path)
     assert job(text, python=torch_python, DATAWAIT_STACKS="all").returncode == 0
     found = Found(job.main())
-    assert found.samples > 3 and found.share("train.py:Photos.__getitem__") > 0.8
+    assert found.samples > 10 and found.share("train.py:Photos.__getitem__") > 0.75
     assert {record["ref"] for record in found.sums.values()} == {0}
 
 

@@ -177,14 +177,14 @@ def errors_at(place: int, times: int, outermost: Any, everything: bool) -> List[
     point = points[place // 2]
     if point.function.partition(".")[0] in ITS_OWN or point.what in SAFE | STANDARD_LIBRARY or _exempt(point):
         return []
-    mine = OWN_ERRORS[place // 2 % len(OWN_ERRORS)]
+    mine = sorted(set(OWN_ERRORS)) if everything else [OWN_ERRORS[place // 2 % len(OWN_ERRORS)]]
     if point.kind == "entry":
-        return [(mine, 1), (mine, 3)][: 1 + (everything and times > 2)]
+        return [(error, nth) for error in mine for nth in [1, 3][: 1 + (everything and times > 2)]]
     if point.kind == "end":
-        return [(mine, min(times, 3))]
+        return [(error, min(times, 3)) for error in mine]
     if point.kind == "call" and SYSTEM.match(point.what) and point.what not in ORIGINALS:
         return [(error, 1) for error in SYSTEM_ERRORS]
-    return [(mine, 1)] if everything or point.function in outermost else []
+    return [(error, 1) for error in mine] if everything or point.function in outermost else []
 
 
 def _exempt(point: Point) -> bool:

@@ -64,6 +64,10 @@ UNTOLD: Dict[str, Set[str]] = {
     "source.Source.device": VOID,
     "foreign.own": NOTHING, "foreign.foreign": NOTHING, "foreign._is_handler": NOTHING, "foreign._code": NOTHING,
     "control._held": NOTHING, "control._born": NOTHING,  # one look at whether the agent lives; there are others
+    "worker._is_root": NOTHING,  # an OSError is a folder that is gone, and no root of ours
+    # All of it stands in a try; before that, an OSError is an argument that the save will refuse. It begins, which is
+    # noted, and its own open() is judged.
+    "guardrules.Rules.saving.harmful": {"MARK"},
     "stream._note_error": NOTHING, "saveguard._doubtful": NOTHING, "sitecustomize._hidden": NOTHING,
     "sitecustomize._seen": NOTHING, "sitecustomize._shared": NOTHING,
     "stands.Stand.__call__": NOTHING, "legs.DeviceBlock.admit": VOID,
